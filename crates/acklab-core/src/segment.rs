@@ -103,7 +103,42 @@ impl AckRequest {
             Self::Tarr(_) | Self::AckCc(_) => 8,
         }
     }
+
+    /// The experimental option that says it: its kind, its identifier (RFC 6994) and a byte, or none on SYNs.
+    pub const fn option(self) -> (u8, [u8; 2], Option<u8>) {
+        let ((kind, id), value) = match self {
+            Self::TarrCapable => (TARR, None),
+            Self::Tarr(segments) => (TARR, Some(segments & MOST_TARR)),
+            Self::AckCcPermitted => (ACK_CC, None),
+            Self::AckCc(ratio) => (ACK_CC, Some(ratio)),
+        };
+        (kind, id, value)
+    }
+
+    /// What an experimental option says, its identifier included; `None` where it is another's.
+    pub fn of_option(kind: u8, content: &[u8]) -> Option<Self> {
+        let (id, value) = content.split_first_chunk::<2>()?;
+        match ((kind, *id), value) {
+            (TARR, []) => Some(Self::TarrCapable),
+            // The eighth bit is V, which is sent as 0 and not looked at.
+            (TARR, &[segments]) => Some(Self::Tarr(segments & MOST_TARR)),
+            (ACK_CC, []) => Some(Self::AckCcPermitted),
+            (ACK_CC, &[ratio]) => Some(Self::AckCc(ratio)),
+            _ => None,
+        }
+    }
 }
+
+/// Kinds of options for experiments (RFC 4727).
+pub(crate) const EXPERIMENT_1: u8 = 253;
+/// The other one.
+pub(crate) const EXPERIMENT_2: u8 = 254;
+/// draft-ietf-tcpm-ack-rate-request.
+const TARR: (u8, [u8; 2]) = (EXPERIMENT_2, [0x00, 0xac]);
+/// R has seven bits.
+const MOST_TARR: u8 = 0x7f;
+/// RFC 5690 has no numbers of its own for its two options; this identifier is ours, and in no registry.
+const ACK_CC: (u8, [u8; 2]) = (EXPERIMENT_1, [0x56, 0x90]);
 
 /// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

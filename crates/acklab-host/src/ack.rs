@@ -73,7 +73,7 @@ impl Tcp {
     /// Takes the ACK field of `segment` and all that comes with it.
     pub fn take_ack(&mut self, env: &Env<'_>, segment: &Segment) -> Verdict {
         let ack = segment.ack;
-        let prior_una = self.snd.una;
+        let (prior_una, prior_state) = (self.snd.una, self.rec.ca);
         let mut heard = Heard::default();
         let mut ages = Ages::default();
         let (delivered, lost) = (self.rec.delivered, self.rec.lost_total);
@@ -148,6 +148,7 @@ impl Tcp {
         }
         ecn::after_ack(self, delivered, heard.ece);
         self.note_delivered(env, delivered, lost, &ages, &heard);
+        self.follow_requests(heard.bytes, prior_state);
         self.send_again(env, again);
         Verdict::Good
     }
@@ -278,6 +279,9 @@ impl Tcp {
         }
         if self.errors.acknowledge(una) {
             self.wake(poll::ERR);
+        }
+        if !self.rec.returned.is_empty() {
+            self.settle_returns();
         }
         self.measure_rtt(env, segment, acked, heard, ages);
         if heard.acked_data || heard.acked_syn {

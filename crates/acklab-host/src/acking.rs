@@ -20,6 +20,12 @@ impl Tcp {
         env.route.quickack || (self.ack.quick > 0 && !self.is_pingpong(env))
     }
 
+    /// Bytes that may wait for their ACK: a segment, or one less than the peer asked for.
+    fn most_unacked(&self) -> u32 {
+        let more = self.asked_of_us(self.receive_window()).map_or(1, |segments| segments - 1);
+        self.ack.rcv_mss.saturating_mul(more)
+    }
+
     /// Sends an ACK now, later or not at all, for what arrived; `disorder`: out-of-order data may be why.
     pub fn check_ack(&mut self, env: &Env<'_>, disorder: bool) {
         if !self.ack.scheduled {
@@ -33,7 +39,7 @@ impl Tcp {
         }
         let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
         let unread = self.rcv.nxt.wrapping_sub(self.rcv.copied);
-        let beyond = unacked > self.ack.rcv_mss
+        let beyond = unacked > self.most_unacked()
             && (unread < self.opt.rcvlowat || {
                 let announced = self.rcv.wnd;
                 let quick = self.ack.quick;
@@ -139,7 +145,7 @@ impl Tcp {
         let mut due = self.is_read_ruled(env, copied);
         if self.ack.scheduled && self.ack.policy.is_none() {
             let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
-            due = unacked > self.ack.rcv_mss
+            due = unacked > self.most_unacked()
                 || (copied > 0
                     && (self.ack.pushed_twice || (self.ack.pushed && !self.is_pingpong(env)))
                     && self.allocated() == 0);

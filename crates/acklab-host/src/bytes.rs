@@ -127,7 +127,7 @@ impl Connection {
             peer_scale: tcp.terms.send_scale,
             timestamps: tcp.terms.stamps,
             ecn: tcp.ecn.mode != crate::tcp::EcnMode::Off,
-            ack_requests: AckRequests::Off,
+            ack_requests: tcp.ack.asking.as_ref().map_or(AckRequests::Off, |it| it.agreed()),
         }
     }
 

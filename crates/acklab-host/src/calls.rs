@@ -187,16 +187,7 @@ impl Host {
         }
         match state {
             State::Close if !socket.was_connected => {}
-            State::Close if socket.tcp.fate.error != 0 => {
-                let error = std::mem::take(&mut self.sockets[index].tcp.fate.error);
-                return fail(error);
-            }
-            State::Close => {
-                let fresh = Tcp::fresh(&self.env(now));
-                let old = std::mem::replace(&mut self.sockets[index].tcp, fresh);
-                self.sockets[index].tcp.opt = old.opt;
-                self.sockets[index].tcp.cc = old.cc;
-            }
+            // Also one that is over: only connect(2) with AF_UNSPEC makes it new.
             _ => return fail(errno::EISCONN),
         }
         let mut local = self.sockets[index].bound.unwrap_or(local);
@@ -460,14 +451,25 @@ impl Host {
             return Ok(1);
         }
         let target = if flags.wait_all { max } else { tcp.opt.rcvlowat.clamp(1, max.max(1)) };
-        let unread = tcp.readable();
+        let mut unread = tcp.readable();
+        let mut max = max;
+        if let Some(seen) = u32::try_from(tcp.opt.peek_off).ok().filter(|_| flags.peek) {
+            // What was looked at before is passed over.
+            unread = unread.saturating_sub(seen);
+            max = max.min(unread);
+        }
         let over =
             tcp.fate.error != 0 || tcp.rcv.fin || tcp.fate.shut_read || tcp.state == State::Close;
         if unread == 0 || (unread < target && !over && self.is_blocking(fd) && !flags.dont_wait) {
             return self.nothing_to_read(fd, index, unread, flags);
         }
         let copied = with!(self, now, index, |socket, env| socket.tcp.read(&env, max, flags.peek));
-        Ok(i64::from(copied))
+        let copied = i64::from(copied);
+        let off = &mut self.sockets[index].tcp.opt.peek_off;
+        if *off >= 0 {
+            *off = if flags.peek { *off + copied } else { (*off - copied).max(0) };
+        }
+        Ok(copied)
     }
 
     fn nothing_to_read(&mut self, fd: i32, index: usize, unread: u32, flags: ReadFlags) -> Called {

@@ -7,6 +7,7 @@ use acklab_core::options::{Conflict, Options};
 use acklab_core::time::Span;
 use acklab_tcp::{Config, CwndUnit, KeepAlive, LossRecovery, Nagle, Rto, Stack};
 
+use crate::asking::Asking;
 use crate::connection::Setup;
 use crate::settings::CONGESTION_CONTROLS;
 
@@ -21,7 +22,7 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     if config.window.unit != CwndUnit::Segments || !config.rto.min_on_variance {
         return Err(Conflict { name: "stack", reason: "segments is Linux's alone".to_owned() });
     }
-    let control = control(config)?;
+    let control = control(config);
     let own = control.is_none();
     let selective = match config.loss.recovery {
         LossRecovery::Rack => true,
@@ -44,6 +45,7 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     let mut setup = Setup {
         control,
         policy,
+        asking: Asking::new(config.announced_requests()),
         nodelay: config.nagle == Nagle::Off,
         classic_nagle: config.nagle == Nagle::Classic,
         initial_rto: config.rto.initial.as_nanos().div_ceil(1000),
@@ -96,17 +98,14 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
 
 /// The congestion control where it is not one of the kernel's own as it stands: of the simulations, behind the host's
 /// window.
-fn control(config: &Config) -> Result<Option<Algorithm>, Conflict> {
+fn control(config: &Config) -> Option<Algorithm> {
     let algorithm = &config.congestion;
     let name = algorithm.name();
     let plain = |congestion| is_same(&Config { congestion, ..config.clone() }, config);
     if name.parse().is_ok_and(plain) && CONGESTION_CONTROLS.contains(&name) {
-        return Ok(None);
+        return None;
     }
-    if matches!(algorithm, Algorithm::Edctcp(_)) {
-        return Err(conflict("cc", "edctcp hears of packets that come back, which Linux drops"));
-    }
-    Ok(Some(algorithm.clone()))
+    Some(algorithm.clone())
 }
 
 /// The ACK policy and the phase of its tick where it is not the kernel's own.
@@ -137,6 +136,7 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
         window: config.window,
         loss: config.loss,
         patience: config.patience,
+        ack_requests: config.ack_requests,
         ..linux.clone()
     };
     let Rto { initial, min, max, .. } = config.rto;
@@ -196,7 +196,6 @@ mod tests {
             assert!(config.set(name, value));
             super::check(&config).unwrap_err().name
         };
-        assert_eq!(check("cc", Value::Choice("edctcp")), "cc");
         assert_eq!(check("recovery", Value::Choice("sack")), "recovery");
         assert_eq!(check("nagle", Value::Choice("bsd")), "nagle");
         assert!(super::check(&acklab_tcp::System::Qnx70.config()).is_ok());

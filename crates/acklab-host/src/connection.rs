@@ -15,10 +15,11 @@ use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
+use crate::asking::Asking;
 use crate::calls::ReadFlags;
 use crate::cc::Congestion;
 use crate::errno;
-use crate::host::{Host, ISN_STEP};
+use crate::host::{Host, ISN_STEP, with};
 use crate::model::Model;
 use crate::packet::{Packets, place, segment_of};
 use crate::policy::Ruling;
@@ -40,6 +41,8 @@ pub struct Setup {
     pub control: Option<Algorithm>,
     /// One of the simulations' ACK policies and where its tick stands at time zero; `None`: the kernel's rules.
     pub policy: Option<(Profile, f64)>,
+    /// How it asks the peer for ACKs, and may be asked; `None`: not at all.
+    pub asking: Option<Asking>,
     /// TCP_NODELAY.
     pub nodelay: bool,
     /// Nagle's algorithm of RFC 896 in place of Minshall's variant.
@@ -167,6 +170,7 @@ impl Connection {
             let tcp = &mut host.sockets[index].tcp;
             let ruling = setup.policy.as_ref().map(|(it, phase)| Ruling::new(it.clone(), *phase));
             tcp.ack.policy = ruling.map(Box::new);
+            tcp.ack.asking = setup.asking.clone().map(Box::new);
             tcp.opt.classic_nagle = setup.classic_nagle;
             tcp.opt.initial_rto = setup.initial_rto;
             if let Some(algorithm) = &setup.control {
@@ -468,11 +472,21 @@ impl Endpoint for Connection {
     type AppEvent = AppEvent;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        let stranger = !self.listens && packet.src != self.flow.remote;
-        if packet.returned || packet.dst != self.flow.local || stranger {
+        let Some(segment) = segment_of(&packet) else { return };
+        if packet.returned {
+            if packet.src == self.flow.local && packet.dst == self.flow.remote {
+                let (host, index) = (&mut self.host, self.socket);
+                with!(host, us(now), index, |socket, env| {
+                    socket.tcp.take_back(&env, segment.seq, segment.end());
+                });
+                self.follow(now, sink);
+            }
             return;
         }
-        let Some(segment) = segment_of(&packet) else { return };
+        let stranger = !self.listens && packet.src != self.flow.remote;
+        if packet.dst != self.flow.local || stranger {
+            return;
+        }
         self.host.receive(us(now), &segment);
         let tcp = self.tcp();
         if self.owed.is_none() && tcp.count.bytes_received != self.told.received {

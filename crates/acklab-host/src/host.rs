@@ -89,7 +89,7 @@ impl Host {
     /// Takes a segment from the wire.
     pub fn receive(&mut self, now: Us, segment: &Segment) {
         self.mibs.count(Mib::InSegs);
-        if self.is_signed_in_vain(segment) {
+        if self.is_signed_in_vain(segment) || self.is_from_too_far(segment) {
             return;
         }
         if let Some(index) = self.connection(segment.dst, segment.src) {
@@ -115,6 +115,18 @@ impl Host {
             Some(listener) => self.receive_as_listener(now, listener, segment),
             None => self.reset_sender(now, segment),
         }
+    }
+
+    /// IP_MINTTL: whether a segment passed more routers than its socket allows (RFC 5082).
+    fn is_from_too_far(&mut self, segment: &Segment) -> bool {
+        let index =
+            self.connection(segment.dst, segment.src).or_else(|| self.listener(segment.dst.port));
+        let ttl = if segment.ttl == 0 { 64 } else { segment.ttl };
+        let far = index.is_some_and(|index| ttl < self.sockets[index].tcp.opt.min_ttl);
+        if far {
+            self.mibs.count(Mib::TCPMinTTLDrop);
+        }
+        far
     }
 
     /// Whether a segment carries a digest (RFC 2385) that nobody here has a key for.
@@ -150,7 +162,7 @@ impl Host {
         })
     }
 
-    fn listener(&self, port: u16) -> Option<usize> {
+    pub(crate) fn listener(&self, port: u16) -> Option<usize> {
         self.sockets
             .iter()
             .position(|s| s.tcp.state == State::Listen && s.bound.is_some_and(|b| b.port == port))

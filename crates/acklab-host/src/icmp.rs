@@ -56,12 +56,40 @@ impl Host {
         seq: u32,
         error: PathError,
     ) {
-        let Some(index) = self.connection(local, remote) else { return };
+        let Some(index) = self.connection(local, remote) else {
+            return self.forget_request((local, remote), seq, error);
+        };
         if !self.sockets[index].tcp.is_out(seq) {
             self.mibs.count(Mib::OutOfWindowIcmps);
             return;
         }
         with!(self, now, index, |socket, env| socket.tcp.on_unreachable(&env, seq, error));
+    }
+}
+
+impl Host {
+    /// A SYN-ACK does not arrive: where network or host cannot be reached the request goes, and nobody is told; what else
+    /// ICMP says is not heard.
+    fn forget_request(&mut self, (local, remote): (Place, Place), seq: u32, error: PathError) {
+        let Some(listener) = self.listener(local.port) else { return };
+        let requests = &mut self.sockets[listener].requests;
+        let known =
+            |request: &crate::request::Request| !request.cookie && request.tcp.remote == remote;
+        let Some(index) = requests.iter().position(known) else { return };
+        if seq != requests[index].tcp.snd.isn {
+            self.mibs.count(Mib::OutOfWindowIcmps);
+            return;
+        }
+        let aborts = match (self.route.ip_header, error.kind) {
+            (40, 1) => error.code == 0 || error.code == 3,
+            (40, kind) => kind == 4,
+            (_, 3) => error.code <= 1,
+            (_, kind) => kind == 12,
+        };
+        if aborts {
+            requests.remove(index);
+            self.mibs.count(Mib::ListenDrops);
+        }
     }
 }
 

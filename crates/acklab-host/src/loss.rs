@@ -87,8 +87,11 @@ pub enum Again {
 impl Tcp {
     /// An ACK that is dubious, or comes while something is being mended.
     pub fn on_loss_news(&mut self, env: &Env<'_>, prior_una: u32, heard: &mut Heard) -> Again {
-        if self.snd.out.is_empty() {
-            self.rec.sacked = 0;
+        match self.snd.out.front() {
+            None => self.rec.sacked = 0,
+            // Duplicates tell of what came back.
+            Some(first) if self.came_back(first.end) => heard.duplicates = 0,
+            Some(_) => {}
         }
         if heard.ece {
             self.window.prior_ssthresh = 0;
@@ -206,6 +209,7 @@ impl Tcp {
             self.begin_reduction(env, Cut::Loss { ece });
         }
         self.rec.ca = CaState::Recovery;
+        self.doubt_request();
         let sack = self.terms.sack;
         self.tally(if sack { Mib::TCPSackRecovery } else { Mib::TCPRenoRecovery });
     }
@@ -301,6 +305,7 @@ impl Tcp {
     /// A retransmission time-out.
     pub fn enter_loss(&mut self, env: &Env<'_>) {
         let is_new = self.rec.ca < CaState::Recovery;
+        self.forget_returns();
         self.mark_all_lost(env);
         if self.rec.ca <= CaState::Disorder
             || !after(self.rec.high_seq, self.snd.una)
@@ -323,6 +328,7 @@ impl Tcp {
             self.rec.reordering = self.rec.reordering.min(reordering);
         }
         self.rec.ca = CaState::Loss;
+        self.doubt_request();
         self.rec.high_seq = self.snd.nxt;
         self.rec.tlp_end = None;
         self.ecn.queue_cwr = self.ecn.mode == crate::tcp::EcnMode::Classic;

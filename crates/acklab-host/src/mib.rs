@@ -55,7 +55,7 @@ mibs! {
     TCPHystartTrainDetect TCPHystartTrainCwnd TCPHystartDelayDetect TCPHystartDelayCwnd
     TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv
     TCPOrigDataSent TCPWinProbe TCPKeepAlive TCPMTUPFail TCPMTUPSuccess TCPDelivered TCPDeliveredCE
-    TCPAckCompressed TimeoutRehash
+    TCPAckCompressed TimeoutRehash TCPMinTTLDrop
 }
 
 impl Mib {

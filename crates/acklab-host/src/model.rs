@@ -7,7 +7,7 @@
 
 use acklab_core::cc::{
     AckSample, Algorithm, CongestionControl, Controller, EcnSample, LossSample, RateSample,
-    RtoSample, SentSample, Start,
+    ReturnedSample, RtoSample, SentSample, Start,
 };
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
@@ -32,6 +32,8 @@ pub struct Model {
     rtt: Option<Us>,
     /// A reduction was under way at the last ACK.
     reducing: bool,
+    /// When its pacing last kept data back.
+    held_at: Option<Us>,
 }
 
 /// A copy is of a connection that has not begun.
@@ -106,7 +108,16 @@ impl Model {
     /// For a connection that has not begun; its coins are those under `seed`.
     pub fn new(algorithm: Algorithm, seed: u64) -> Self {
         let each_mark = algorithm.needs_marks();
-        Self { algorithm, each_mark, seed, mss: 1, control: None, rtt: None, reducing: false }
+        Self {
+            algorithm,
+            each_mark,
+            seed,
+            mss: 1,
+            control: None,
+            rtt: None,
+            reducing: false,
+            held_at: None,
+        }
     }
 
     /// Its name.
@@ -164,7 +175,13 @@ impl Model {
         control.on_ack(time(news.now), &sample);
     }
 
+    /// Its pacing keeps data back, so that what limits the sending is the algorithm's though the window is not full.
+    pub(crate) const fn on_held(&mut self, now: Us) {
+        self.held_at = Some(now);
+    }
+
     fn sample(&mut self, news: &News) -> AckSample {
+        let held = self.held_at.is_some_and(|at| news.now - at <= news.srtt);
         AckSample {
             acked: u64::from(news.bytes),
             delivered: self.bytes(news.delivered),
@@ -175,7 +192,7 @@ impl Model {
             in_flight: self.bytes(news.flight),
             rtt: self.rtt.take().map(Span::from_micros),
             srtt: (news.srtt > 0).then(|| Span::from_micros(news.srtt)),
-            cwnd_limited: news.limited,
+            cwnd_limited: news.limited || held,
             in_fast_recovery: news.reducing,
         }
     }
@@ -207,6 +224,16 @@ impl Model {
         }
         self.reducing = true;
         self.cwnd()
+    }
+
+    /// A packet came back, so often now, with `flight` packets out: how long it waits.
+    pub(crate) fn on_returned(&mut self, now: Us, flight: u32, times: u32, srtt: Us) -> Us {
+        let in_flight = self.bytes(flight);
+        let srtt = (srtt > 0).then(|| Span::from_micros(srtt));
+        let sample = ReturnedSample { in_flight, times, srtt };
+        self.control
+            .as_mut()
+            .map_or(0, |control| control.on_returned(time(now), &sample).as_nanos().div_ceil(1000))
     }
 
     /// Nothing was sent for longer than the time-out.

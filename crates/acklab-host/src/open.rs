@@ -158,6 +158,7 @@ impl Tcp {
             env.sysctls.is_on("tcp_sack"),
             self.open.offered_scale,
         );
+        self.announce_requests(&mut options, false);
         let window = self.rcv.wnd.min(65_535) as u16;
         let ack = if crossed { flag::ACK } else { 0 };
         let ecn = match self.ecn.mode {
@@ -244,6 +245,7 @@ impl Tcp {
         let peer = if peer == 0 { 536 } else { peer };
         let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
         self.terms.mss_clamp = peer.min(own);
+        self.agree_on_requests(segment);
         self.terms.stamps &= segment.stamp().is_some();
         self.terms.header = if self.terms.stamps { 32 } else { 20 };
         if self.terms.stamps {

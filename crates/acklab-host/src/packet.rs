@@ -4,9 +4,12 @@
 //! place for (AE, traffic class, time to live, fast open) is left out, and options stand in the common order.
 
 use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
-use acklab_core::segment::{Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::segment::{
+    AckRequest, Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp,
+};
 use acklab_core::seq::Seq;
 
+use crate::asking::add_request;
 use crate::segment::{Place, Segment, TcpOption, ecn, flag};
 
 /// The place of an address: host 0 means any, so that nodes begin at 1.
@@ -41,7 +44,7 @@ pub fn segment_of(packet: &Packet) -> Option<Segment> {
 }
 
 fn options_of(options: &TcpOptions) -> Vec<TcpOption> {
-    let TcpOptions { mss, window_scale, sack_permitted, sack, timestamp, ack_request: _ } = options;
+    let TcpOptions { mss, window_scale, sack_permitted, sack, timestamp, ack_request } = options;
     let mut all = Vec::with_capacity(4);
     all.extend(mss.map(TcpOption::Mss));
     all.extend(sack_permitted.then_some(TcpOption::SackOk));
@@ -52,6 +55,9 @@ fn options_of(options: &TcpOptions) -> Vec<TcpOption> {
     if !sack.is_empty() {
         let blocks = sack.as_slice().iter().map(|block| (block.left.0, block.right.0));
         all.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks.collect())]);
+    }
+    if let Some(request) = ack_request {
+        add_request(&mut all, *request);
     }
     all
 }
@@ -131,11 +137,10 @@ fn options_in(options: &[TcpOption]) -> TcpOptions {
                 }
                 all.sack = sack;
             }
-            TcpOption::End
-            | TcpOption::Nop
-            | TcpOption::FastOpen(..)
-            | TcpOption::AccEcn(_)
-            | TcpOption::Other(..) => {}
+            TcpOption::Other(kind, content) => {
+                all.ack_request = AckRequest::of_option(*kind, content).or(all.ack_request);
+            }
+            TcpOption::End | TcpOption::Nop | TcpOption::FastOpen(..) | TcpOption::AccEcn(_) => {}
         }
     }
     all

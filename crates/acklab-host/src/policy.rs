@@ -56,6 +56,11 @@ impl Ruling {
         self.policy.on_data(time(now), &sample) == Decision::Now
     }
 
+    /// The peer wants an ACK each `segments` full segments.
+    pub(crate) fn on_request(&mut self, segments: u32) {
+        self.policy.on_request(segments);
+    }
+
     /// The timer is due: whether an ACK leaves.
     pub(crate) fn on_time(&mut self, now: Us, rto: Us) -> bool {
         self.policy.handle_timeout(time(now), Span::from_micros(rto)) == Decision::Now

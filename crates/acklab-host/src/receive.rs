@@ -29,7 +29,9 @@ impl Tcp {
                 }
             }
             self.ack.rcv_mss = len.min(self.terms.advmss);
-            self.ack.pushed |= segment.has(flag::PSH);
+            // Senders push whenever their buffer was empty; where they ask for a rate of ACKs, that is let be.
+            let asked = self.ack.asking.as_ref().is_some_and(|asking| asking.is_asked());
+            self.ack.pushed |= segment.has(flag::PSH) && !asked;
             return;
         }
         let with_header = len + segment.header();
@@ -138,6 +140,7 @@ impl Tcp {
         let size = truesize(segment.len, headers);
         self.rcv.room = tail_room(segment.len, headers);
         self.rcv.dsack = None;
+        self.hear_request(segment);
         if seq == self.rcv.nxt {
             if self.receive_window() == 0 && !(segment.len == 0 && segment.has(flag::FIN)) {
                 self.tally(Mib::TCPZeroWindowDrop);

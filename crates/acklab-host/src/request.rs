@@ -33,6 +33,7 @@ impl Request {
         tcp.cc = routed.unwrap_or_else(|| listener.cc.again());
         tcp.ack.pingpong = listener.ack.pingpong;
         tcp.ack.policy.clone_from(&listener.ack.policy);
+        tcp.ack.asking.clone_from(&listener.ack.asking);
         (tcp.local, tcp.remote) = (syn.dst, syn.src);
         tcp.state = State::SynRecv;
         tcp.open.passive = true;
@@ -93,6 +94,7 @@ impl Request {
             tcp.terms.sack,
             tcp.terms.scaling.then_some(tcp.terms.receive_scale),
         );
+        tcp.announce_requests(&mut options, true);
         if accurate && self.timeouts <= 1 && env.sysctls.is_on("tcp_ecn_option") {
             let behind = options.iter().position(|o| matches!(o, TcpOption::Stamp(..)));
             let at = behind.unwrap_or(0) + 1;

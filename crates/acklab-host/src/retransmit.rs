@@ -247,7 +247,8 @@ impl Tcp {
                 break;
             }
             let marks = self.snd.out[index].marks;
-            if !marks.lost || marks.sacked || marks.retrans {
+            let waits = self.waits_after_return(self.snd.out[index].end);
+            if !marks.lost || marks.sacked || marks.retrans || waits {
                 index += 1;
                 continue;
             }
@@ -276,6 +277,6 @@ impl Tcp {
     /// Sends a probe of the path's MTU as one packet.
     pub fn send_probe_packet(&mut self, env: &Env<'_>, piece: Skb) {
         let mss = piece.len();
-        self.send_new(env, piece, mss);
+        self.send_new(env, piece, mss, false);
     }
 }

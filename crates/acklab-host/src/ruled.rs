@@ -23,7 +23,11 @@ impl Tcp {
     pub(crate) fn is_ack_ruled(&mut self, env: &Env<'_>) -> bool {
         let sample = self.data_sample(env);
         let at_once = self.ack.now || self.rcv.fin;
+        let asked = self.asked_of_us(sample.window);
         let Some(ruling) = &mut self.ack.policy else { return false };
+        if let Some(segments) = asked {
+            ruling.on_request(segments);
+        }
         if ruling.is_due(env.now, sample) || at_once {
             return true;
         }

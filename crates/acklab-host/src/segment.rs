@@ -3,6 +3,8 @@
 //! Richer than the core's `TcpRepr`: options stand in wire order, a segment may be a burst of several packets
 //! (`gso`), and bits that only tests of a stack look at (URG, AE, the whole traffic class) are kept.
 
+use acklab_core::segment::AckRequest;
+
 /// Flags of the TCP header, AE of RFC 9768 included.
 pub mod flag {
     /// No more data.
@@ -222,6 +224,14 @@ impl Segment {
     pub fn scale(&self) -> Option<u8> {
         self.options.iter().find_map(|option| match option {
             TcpOption::Scale(shift) => Some((*shift).min(14)),
+            _ => None,
+        })
+    }
+
+    /// What it says of the ACKs that its sender wants.
+    pub fn ack_request(&self) -> Option<AckRequest> {
+        self.options.iter().find_map(|option| match option {
+            TcpOption::Other(kind, content) => AckRequest::of_option(*kind, content),
             _ => None,
         })
     }

@@ -54,6 +54,17 @@ impl Wishes {
     }
 }
 
+/// A packet that a switch sent back and that is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct Return {
+    /// After its last number, by which it is known.
+    pub end: u32,
+    /// How often it came back.
+    pub times: u32,
+    /// When it goes again, if it waits.
+    pub due: Option<Us>,
+}
+
 /// A stretch of the stream, cut as the kernel cuts its buffers; once it is out it is one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skb {

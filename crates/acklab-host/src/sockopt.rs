@@ -7,7 +7,7 @@ use crate::errno;
 use crate::host::{Host, with};
 use crate::output::Push;
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::socket::{IP, IPV6, SOCKET, TCP};
+use crate::socket::{Family, IP, IPV6, SOCKET, TCP};
 use crate::tcp::{State, Tcp, poll};
 use crate::window::MSS_LEAST;
 
@@ -28,6 +28,9 @@ impl Host {
             IP | IPV6 => {
                 let opt = &mut self.sockets[index].tcp.opt;
                 match (level, name) {
+                    (IP, MTU | HDRINCL) => return bad(errno::ENOPROTOOPT),
+                    (IP, MINTTL) if !(0..=255).contains(&value) => return bad(errno::EINVAL),
+                    (IP, MINTTL) => opt.min_ttl = value as u8,
                     (IP, 2) | (IPV6, 16) if value != -1 && !(1..=255).contains(&value) => {
                         return bad(errno::EINVAL);
                     }
@@ -53,6 +56,9 @@ impl Host {
         let keep_idle = self.sockets[index].tcp.keep_idle(&env);
         let socket = &mut self.sockets[index];
         let tcp = &mut socket.tcp;
+        if let Some(error) = refused(name, value) {
+            return bad(error);
+        }
         match name {
             // SO_SNDBUF, SO_SNDBUFFORCE
             7 | 32 => {
@@ -91,14 +97,14 @@ impl Host {
                 }
                 socket.timestamping = value as u32;
             }
-            47 => tcp.opt.pacing = if value < 0 { 0 } else { value as u64 },
-            60 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
+            PEEK_OFF => tcp.opt.peek_off = value,
+            47 => {
+                tcp.opt.pacing = if value < 0 { 0 } else { value as u64 };
+                socket.kept.insert((SOCKET, name), value);
+            }
             60 => socket.zero_copy = value != 0,
-            73 => return bad(errno::EOPNOTSUPP),
-            74 if !(-1..=1).contains(&value) => return bad(errno::EINVAL),
-            3 | 4 | 30 | 38 | 39 | 78.. => return bad(errno::ENOPROTOOPT),
-            // SO_REUSEADDR is on or off, SO_TXREHASH at -1 the system's.
-            2 | 74 => {
+            // On or off, SO_TXREHASH at -1 the system's.
+            1 | 2 | 5 | 6 | 10 | 11 | 15 | 45 | 74 => {
                 socket.kept.insert((SOCKET, name), i64::from(value != 0));
             }
             _ => {
@@ -200,8 +206,12 @@ impl Host {
                     }
                 }
                 36 => {
-                    socket.inq = value != 0;
-                    if (0..=1).contains(&value) { Ok(0) } else { Err(Stop::Errno(errno::EINVAL)) }
+                    if (0..=1).contains(&value) {
+                        socket.inq = value != 0;
+                        Ok(0)
+                    } else {
+                        Err(Stop::Errno(errno::EINVAL))
+                    }
                 }
                 _ => set_plain(tcp, now, name, value),
             }
@@ -244,13 +254,26 @@ impl Host {
             (SOCKET, 3) => 1,
             (SOCKET, 38) => 6,
             (SOCKET, 60) => i64::from(socket.zero_copy),
-            (SOCKET, 47) => {
-                if opt.pacing == 0 {
-                    -1
+            (SOCKET, 19 | 74) if kept.is_none() => 1,
+            (SOCKET, 47) => kept.unwrap_or(-1),
+            (SOCKET, 39) => {
+                if self.sockets[index].family == Family::V4 {
+                    2
                 } else {
-                    opt.pacing as i64
+                    10
                 }
             }
+            (SOCKET, PEEK_OFF) => opt.peek_off,
+            (SOCKET, 16 | 34 | 76 | 83) => return bad(errno::EOPNOTSUPP),
+            (SOCKET, 84..) | (TCP, 47..) => return bad(errno::ENOPROTOOPT),
+            // TCP_REPAIR_QUEUE, outside of repair.
+            (TCP, 20) => return bad(errno::EINVAL),
+            (IP, MTU) if matches!(tcp.state, State::Close | State::Listen) => {
+                return bad(errno::ENOTCONN);
+            }
+            (IP, MINTTL) => i64::from(opt.min_ttl),
+            // IP_RECVERR, IP_RECVTTL and others that are off unless they were set.
+            (IP, 3 | 6..=8 | 11..=13 | 15 | 18 | 19 | 24 | 51) => kept.unwrap_or(0),
             (TCP, 1) => i64::from(opt.nodelay),
             (TCP, 2) => {
                 if matches!(tcp.state, State::Close | State::Listen) && opt.user_mss > 0 {
@@ -280,14 +303,38 @@ impl Host {
             (TCP, 36) => i64::from(socket.inq),
             (IP, 1) | (IPV6, 67) => i64::from(opt.tos),
             (IP, 10) => i64::from(opt.pmtu_discover),
-            (IP, 14) => i64::from(self.route.mtu()),
+            (IP, MTU) => i64::from(self.route.mtu()),
             _ => match kept {
                 Some(value) => value,
                 None if level == SOCKET || level == TCP => 0,
-                None => return bad(errno::ENOPROTOOPT),
+                None if matches!(level, IP | IPV6) => return bad(errno::ENOPROTOOPT),
+                None => return bad(errno::EOPNOTSUPP),
             },
         };
         Ok(known)
+    }
+}
+
+/// Why an option of the socket cannot have this value.
+const fn refused(name: i32, value: i64) -> Option<i32> {
+    match name {
+        // Bits that 6.18 knows; OPT_ID_TCP is a kind of OPT_ID, OPT_STATS comes without the packet.
+        37 | 65 => {
+            let bits = value as u32;
+            let alone =
+                bits & 0x1_0000 != 0 && bits & 0x80 == 0 || bits & 0x1000 != 0 && bits & 0x800 == 0;
+            if bits >= 1 << 19 || alone { Some(errno::EINVAL) } else { None }
+        }
+        // SO_BUSY_POLL, SO_ZEROCOPY, SO_BUF_LOCK, SO_RESERVE_MEM (which needs a control group), SO_TXREHASH.
+        46 if value < 0 => Some(errno::EINVAL),
+        60 if value < 0 || value > 1 => Some(errno::EINVAL),
+        72 if value < 0 || value > 3 => Some(errno::EINVAL),
+        73 => Some(if value < 0 { errno::EINVAL } else { errno::EOPNOTSUPP }),
+        74 if value < -1 || value > 1 => Some(errno::EINVAL),
+        // SO_PASSCRED and its like are AF_UNIX's.
+        16 | 34 | 76 | 83 => Some(errno::EOPNOTSUPP),
+        3 | 4 | 19 | 30 | 38 | 39 | 78.. => Some(errno::ENOPROTOOPT),
+        _ => None,
     }
 }
 
@@ -308,7 +355,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
         5 if (1..=32_767).contains(&value) => opt.keep_interval = value as Us * SECOND,
         6 if (1..=127).contains(&value) => opt.keep_count = value as u32,
         7 if (1..=127).contains(&value) => opt.syn_retries = value as u32,
-        8 => opt.linger2 = Some(if value > 120 { 120 } else { value }),
+        8 => opt.linger2 = Some(value.clamp(-1, 120)),
         9 => opt.defer_accept = defer_retries(value),
         10 => {
             if value == 0 {
@@ -332,6 +379,8 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
         }
         25 => opt.notsent_lowat = value as u32,
         24 => return bad(errno::EPERM),
+        // TCP_SAVE_SYN
+        27 if !(0..=2).contains(&value) => return bad(errno::EINVAL),
         44 if (1000..=120_000).contains(&value) => opt.rto_max = value as Us * MS,
         // In ticks, two at least.
         45 | 46 if (1001..=DELAY_MAX as i64).contains(&value) => {
@@ -420,3 +469,10 @@ impl Tcp {
         }
     }
 }
+
+/// SO_PEEK_OFF.
+const PEEK_OFF: i32 = 42;
+/// IP_HDRINCL, IP_MTU and IP_MINTTL.
+const HDRINCL: i32 = 3;
+const MTU: i32 = 14;
+const MINTTL: i32 = 21;

@@ -52,6 +52,7 @@ impl Tcp {
             || !self.terms.sack
             || !fit
             || self.open.early
+            || self.rec.waiting > 0
         {
             return false;
         }

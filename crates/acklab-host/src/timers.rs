@@ -28,6 +28,10 @@ impl Tcp {
             }
             self.push_more(env);
         }
+        if due(self.timers.returned) {
+            self.send_returned(env);
+            self.push_more(env);
+        }
         if let Some((wait, at)) = self.timers.transmit
             && at <= env.now
         {

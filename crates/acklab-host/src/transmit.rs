@@ -1,5 +1,6 @@
 //! New data: what the windows, Nagle's algorithm, CORK and bursts let leave.
 
+use crate::asking::REQUEST;
 use crate::errqueue::stamp;
 use crate::mib::Mib;
 use crate::output::{Pass, Push, SKB_OVERHEAD};
@@ -123,11 +124,14 @@ impl Tcp {
         if pass == Pass::All && self.probe_mtu(env) {
             sent += 1;
         }
-        let mss = self.current_mss();
+        let full = self.current_mss();
         while !self.snd.queue.is_empty() {
             if self.is_paced(env) {
                 break;
             }
+            // A request is on one packet, which has less room for it.
+            let asks = self.asks_now(full);
+            let mss = if asks { full - REQUEST } else { full };
             let mut quota = self.quota();
             if quota == 0 {
                 if pass != Pass::Probe {
@@ -135,7 +139,7 @@ impl Tcp {
                 }
                 quota = 1;
             }
-            let quota = quota.min(self.burst(env));
+            let quota = if asks { 1 } else { quota.min(self.burst(env)) };
             self.grow_first(quota.saturating_mul(mss));
             let Some(skb) = self.snd.queue.front().copied() else { break };
             let first_end = if skb.len() > mss { skb.seq.wrapping_add(mss) } else { skb.end };
@@ -179,7 +183,7 @@ impl Tcp {
                 // Minshall's variant counts what leaves here, probes of a window do not.
                 self.snd.small_end = piece.end;
             }
-            sent += self.send_new(env, piece, mss);
+            sent += self.send_new(env, piece, mss, asks);
             if pass != Pass::All {
                 break;
             }
@@ -272,8 +276,8 @@ impl Tcp {
         false
     }
 
-    /// Sends one piece for the first time; returns its packets.
-    pub(crate) fn send_new(&mut self, env: &Env<'_>, piece: Skb, mss: u32) -> u32 {
+    /// Sends one piece for the first time, and on it a request for ACKs where it `asks`; returns its packets.
+    pub(crate) fn send_new(&mut self, env: &Env<'_>, piece: Skb, mss: u32, asks: bool) -> u32 {
         let len = piece.len();
         let packets = piece.packets(mss);
         // The receiver is to hand a burst on at its end.
@@ -281,6 +285,9 @@ impl Tcp {
         let mut segment = self.make(env, piece.seq, piece.flags | flag::ACK | push, len);
         if packets > 1 {
             segment.gso = mss;
+        }
+        if asks && len > 0 {
+            self.add_own_request(&mut segment);
         }
         let none_out = self.snd.out.is_empty();
         let was_limited = self.count.app_limited > 0;
@@ -429,6 +436,9 @@ impl Tcp {
         let waits = self.is_pacing() && self.snd.last_wire > env.now;
         if waits {
             self.timers.pace = Some(self.snd.last_wire);
+            if let Some(model) = self.cc.model() {
+                model.on_held(env.now);
+            }
         }
         waits
     }
@@ -467,7 +477,7 @@ impl Tcp {
             } else {
                 self.snd.queue.pop_front();
             }
-            self.send_new(env, piece, mss);
+            self.send_new(env, piece, mss, false);
             return;
         }
         let distance = self.snd.urgent.wrapping_sub(self.snd.una);

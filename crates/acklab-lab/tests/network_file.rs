@@ -323,6 +323,7 @@ fn every_kind_of_flow_runs_and_is_measured() {
         "kind = \"cbr\"\nbytes = 1000\nrate = \"1mbit\"\ntransport = \"rudp\"\ncc = { kind = \"cubic\", hystart = false }",
         "kind = \"request\"\nrequest = 100\nreply = 20_000\ntransport = \"rudp\"",
         "kind = \"bulk\"\nstack = \"stream\"\nack_requests = \"tarr\"\nrecovery = \"sack\"",
+        "kind = \"bulk\"\nack_requests = \"ackcc\"",
         "kind = \"bulk\"\ncc = \"reno\"\nreceive_buffer = 200_000\nmin_rto = \"50ms\"",
         "kind = \"poisson\"\nbytes = 500\nrate = \"2mbit\"\ntransport = \"tcp\"\nsystem = \"qnx-7.0\"\nreceiver = \"linux\"",
         "kind = \"bulk\"\ncc = \"dctcp\"\nreceiver = \"qnx-7.0\"\nreceive_buffer = 1_000_000\nstop = \"1s\"",

@@ -17,7 +17,7 @@ use acklab_lab::verify::{Job, Precision, Verification};
 
 /// Poisson datagrams, and a window of packets beside them: the queue fills, drops, marks and drains.
 fn mixed(queue: &str, delay: &str, more: &str) -> String {
-    let cc = if queue.contains("edctcp") { "edctcp\"\nstack = \"stream" } else { "reno" };
+    let cc = if queue.contains("edctcp") { "edctcp" } else { "reno" };
     format!(
         "scenario = \"network\"\nduration = \"4s\"\nwatch = \"a -> b\"\n\
          [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"2mbit\"\ndelay = \"{delay}\"\n\

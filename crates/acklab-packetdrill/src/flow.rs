@@ -121,6 +121,7 @@ impl Flow {
             len: packet.range.2,
             dscp: tos >> 2,
             ecn,
+            ttl: packet.ttl.unwrap_or(0),
             ..Segment::default()
         }
     }

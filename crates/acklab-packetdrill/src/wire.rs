@@ -157,18 +157,22 @@ fn options(list: &[TcpOption]) -> Vec<u8> {
     bytes
 }
 
-/// The IP packet of a payload.
-fn ip(ends: Ends, protocol: u8, class: u8, payload: &[u8]) -> Vec<u8> {
+/// The usual time to live.
+const TTL: u8 = 64;
+
+/// The IP packet of a payload; a time to live of 0 is the usual one.
+fn ip(ends: Ends, protocol: u8, (class, ttl): (u8, u8), payload: &[u8]) -> Vec<u8> {
+    let ttl = if ttl == 0 { TTL } else { ttl };
     let mut packet = Vec::new();
     if ends.from.is_ipv6() {
         packet.extend((0x6000_0000 | u32::from(class) << 20).to_be_bytes());
         packet.extend((payload.len() as u16).to_be_bytes());
-        packet.extend([protocol, 64]);
+        packet.extend([protocol, ttl]);
         packet.extend(ends.bytes());
     } else {
         packet.extend([0x45, class]);
         packet.extend((20 + payload.len() as u16).to_be_bytes());
-        packet.extend([0, 1, 0, 0, 64, protocol, 0, 0]);
+        packet.extend([0, 1, 0, 0, ttl, protocol, 0, 0]);
         packet.extend(ends.bytes());
         let check = fold(sum(&packet, 0));
         packet[10..12].copy_from_slice(&check.to_be_bytes());
@@ -199,7 +203,7 @@ pub fn packet(segment: &Segment, ends: Ends) -> Vec<u8> {
     tcp.resize(tcp.len() + segment.len as usize, b'x');
     let check = fold(sum(&tcp, pseudo(ends, TCP, tcp.len())));
     tcp[16..18].copy_from_slice(&check.to_be_bytes());
-    ip(ends, TCP, segment.dscp << 2 | segment.ecn, &tcp)
+    ip(ends, TCP, (segment.dscp << 2 | segment.ecn, segment.ttl), &tcp)
 }
 
 /// A datagram as an IP packet, of at most 65,507 bytes.
@@ -212,7 +216,7 @@ pub fn datagram(datagram: &Datagram, ends: Ends) -> Vec<u8> {
         check => check,
     };
     udp[6..8].copy_from_slice(&check.to_be_bytes());
-    ip(ends, UDP, datagram.tos, &udp)
+    ip(ends, UDP, (datagram.tos, datagram.ttl), &udp)
 }
 
 fn udp_header(from: u16, to: u16, len: u32) -> Vec<u8> {
@@ -242,12 +246,12 @@ pub fn icmp(about: &IcmpAbout, ends: Ends) -> Vec<u8> {
     };
     let mut message = vec![kind, code, 0, 0];
     message.extend(word.to_be_bytes());
-    message.extend(ip(ends.back(), quoted_protocol, 0, &quoted));
+    message.extend(ip(ends.back(), quoted_protocol, (0, 0), &quoted));
     let protocol = if v6 { ICMP_V6 } else { ICMP };
     let start = if v6 { pseudo(ends, protocol, message.len()) } else { 0 };
     let check = fold(sum(&message, start));
     message[2..4].copy_from_slice(&check.to_be_bytes());
-    ip(ends, protocol, 0, &message)
+    ip(ends, protocol, (0, 0), &message)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

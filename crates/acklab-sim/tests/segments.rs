@@ -5,7 +5,7 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
-use acklab_core::event::{AckReason, Event, EventKind, Interest};
+use acklab_core::event::{AckReason, DropReason, Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
 use acklab_core::queue::{Discipline, threshold};
@@ -18,7 +18,7 @@ use acklab_sim::app::{
     RequestPattern, Schedule, Stream,
 };
 use acklab_sim::{End, Observer, ResultHash, Topology, World};
-use acklab_tcp::{Config, Nagle, Stack, System};
+use acklab_tcp::{AckRequests, Config, Nagle, Stack, System};
 
 #[derive(Default)]
 struct Diary {
@@ -38,6 +38,7 @@ impl Observer for Diary {
         if let Body::Tcp(tcp) = &packet.body
             && packet.src == CLIENT
         {
+            assert!(tcp.header_len() + tcp.payload_len <= 1480, "{tcp:?}");
             self.sent.push((now, tcp.payload_len, tcp.flags));
         }
     }
@@ -265,7 +266,8 @@ fn every_congestion_control_carries_as_much_behind_the_hosts_window() {
         let routers = match *name {
             // The paper's router marks while there is room.
             "encn" => vec!["encn"],
-            "edctcp" => continue,
+            // The switch that sends packets back.
+            "edctcp" => vec!["edctcp", "drop-tail"],
             _ if ecn => vec!["threshold", "codel"],
             _ => vec!["drop-tail"],
         };
@@ -291,6 +293,96 @@ fn every_ack_policy_acknowledges_as_often_in_the_hosts_receiver() {
         });
         assert!(apart(stream, segments) < 0.15, "{name}: {stream} {segments}");
     }
+}
+
+/// TARR: one ACK for as many segments as eight in a window leave; without loss AckCC asks for nothing.
+#[test]
+fn a_sender_that_asks_for_acks_gets_as_few_from_the_host() {
+    let queue = Discipline::by_name("drop-tail", 200).expect("known");
+    // Linux's quick ACKs while a window grows are no policy's, and each stack's window grows in its own way.
+    // And one of ack-frequency's is for ten segments anyway.
+    for (ack, near, rarer) in [
+        ("linux", 0.25, 2.0),
+        ("delayed", 0.15, 2.0),
+        ("tick", 0.15, 2.0),
+        ("ack-frequency", 0.15, 1.0),
+    ] {
+        let ack: Profile = ack.parse().expect("its own name");
+        let share = |stack, ack_requests| {
+            let config = Config { ack: ack.clone(), ack_requests, ..config(stack) };
+            let (read, acks, _) = bulk(6, &config, &queue);
+            acks as f64 / read as f64
+        };
+        let [stream, segments] =
+            [Stack::Stream, Stack::Segments].map(|stack| share(stack, AckRequests::Tarr));
+        assert!(apart(stream, segments) < near, "{ack:?}: {stream} {segments}");
+        let without = share(Stack::Segments, AckRequests::Off);
+        assert!(segments * rarer < without, "{ack:?}: {segments} asked for, {without} without");
+        if rarer > 1.0 {
+            // ACKs for more segments than were asked for would pass for lost ones.
+            let careful = share(Stack::Segments, AckRequests::AckCc);
+            assert!(apart(without, careful) < 0.001, "{ack:?}: {without} {careful}");
+        }
+    }
+}
+
+/// RFC 5690: where ACKs are lost the sender asks for rarer ones.
+#[test]
+fn lost_acks_are_asked_for_less_often_of_the_host() {
+    let share = |stack, ack_requests| {
+        let mut topology = Topology::default();
+        let [one, other] = std::array::from_fn(|_| topology.node());
+        let rate = BitRate::from_bps(10_000_000).expect("positive");
+        let link = LinkConfig::new(rate, Span::from_millis(20));
+        topology.link(one, other, link.clone());
+        topology.link(other, one, link.with_loss(0.2));
+        let mut world = World::new(&topology, 3, Interest::ALL, Diary::default());
+        let ack = Profile::delayed(2, Span::from_millis(40));
+        let config = Config { ack, ack_requests, ..config(stack) };
+        let end = |addr, app| End { addr, config: config.clone(), isn: Seq(77), app };
+        let client: Box<dyn App> = Box::new(Bulk::new(1_000_000_000, 100_000));
+        world.connect(end(CLIENT, client), end(SERVER, Box::new(reader(1))));
+        world.run_until(Time::ZERO + Span::from_secs(10));
+        let read = read_by_server(&world);
+        let acks = world.observer().events.iter().filter(
+            |event| matches!(event.kind, EventKind::AckSent { flow, .. } if flow.local == SERVER),
+        );
+        acks.count() as f64 / read as f64
+    };
+    let [stream, segments] =
+        [Stack::Stream, Stack::Segments].map(|stack| share(stack, AckRequests::AckCc));
+    let without = share(Stack::Segments, AckRequests::Off);
+    assert!(segments * 2.0 < without, "{segments} asked for, {without} without");
+    assert!(apart(stream, segments) < 0.3, "{stream} {segments}");
+}
+
+/// E-DCTCP: what the switch sends back goes again after its wait, and recovery never begins for it.
+#[test]
+fn what_a_switch_sends_back_is_no_loss_to_the_host() {
+    // Full before it marks.
+    let room = threshold::Options { threshold: 30.0, ..threshold::Options::packets(25) };
+    let queue = Discipline::Edctcp(room);
+    let congestion: Algorithm = "edctcp".parse().expect("known");
+    let [stream, segments] = [Stack::Stream, Stack::Segments].map(|stack| {
+        let config = Config { congestion: congestion.clone(), ecn: true, ..config(stack) };
+        let (read, _, diary) = bulk(20, &config, &queue);
+        let count = |of: fn(&EventKind) -> bool| {
+            diary.events.iter().filter(|event| of(&event.kind)).count()
+        };
+        let returned =
+            count(|kind| matches!(kind, EventKind::Dropped { reason: DropReason::Returned, .. }));
+        let mended = count(|kind| matches!(kind, EventKind::Loss { timeout: false, .. }));
+        let timeouts = count(|kind| matches!(kind, EventKind::Loss { timeout: true, .. }));
+        assert!(returned > 10, "{stack:?}: {returned} came back");
+        // A wait may outlast the time-out.
+        assert_eq!(
+            (mended, timeouts * 20 > returned),
+            (0, false),
+            "{stack:?}: {timeouts} time-outs"
+        );
+        read as f64
+    });
+    assert!(apart(stream, segments) < 0.1, "{stream} {segments}");
 }
 
 /// RFC 8257 section 3.3: the window falls by the share of marks, which keeps the queue at the threshold without loss.

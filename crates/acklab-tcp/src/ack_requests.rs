@@ -16,7 +16,7 @@ acklab_core::words! {
 
 impl AckRequests {
     /// What a SYN says of it.
-    pub(super) const fn announcement(self) -> Option<AckRequest> {
+    pub const fn announcement(self) -> Option<AckRequest> {
         match self {
             Self::Off => None,
             Self::Tarr => Some(AckRequest::TarrCapable),
@@ -25,7 +25,7 @@ impl AckRequests {
     }
 
     /// The request for an ACK each `segments` full segments.
-    pub(super) const fn request(self, segments: u8) -> Option<AckRequest> {
+    pub const fn request(self, segments: u8) -> Option<AckRequest> {
         match self {
             Self::Off => None,
             Self::Tarr => Some(AckRequest::Tarr(segments)),

@@ -269,7 +269,7 @@ impl Config {
     }
 
     /// The requests for ACKs that our SYN offers to understand.
-    pub(super) const fn announced_requests(&self) -> AckRequests {
+    pub const fn announced_requests(&self) -> AckRequests {
         if self.ack.honours_requests() { self.ack_requests } else { AckRequests::Off }
     }
 

@@ -48,5 +48,6 @@ pub use connection::{Connection, Snapshot};
 pub use input::reset_for;
 pub use nagle::{Nagle, Unacked};
 pub use options::Terms;
+pub use send::Requests;
 pub use state::{Cause, State, TRANSITIONS, diagram};
 pub use system::System;

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use super::error::ParseError;
 use super::ip::{emit_ip, parse_ip, transport_checksum};
 use crate::packet::Ecn;
-use crate::segment::{AckRequest, Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
+use crate::segment::{
+    AckRequest, EXPERIMENT_1, EXPERIMENT_2, Flags, SackBlock, TcpOptions, TcpRepr, Timestamp,
+};
 use crate::seq::Seq;
 
 /// A TCP segment with the packet that it came in.
@@ -107,34 +109,13 @@ fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
             bytes.extend(block.right.0.to_be_bytes());
         }
     }
-    let (option, value) = match options.ack_request {
-        None => return,
-        Some(AckRequest::TarrCapable) => (TARR, None),
-        Some(AckRequest::Tarr(segments)) => (TARR, Some(segments & MOST_TARR)),
-        Some(AckRequest::AckCcPermitted) => (ACK_CC, None),
-        Some(AckRequest::AckCc(ratio)) => (ACK_CC, Some(ratio)),
-    };
-    emit_experiment(option, value, bytes);
-}
-
-/// An experimental option with its identifier (RFC 6994), and one byte or none.
-fn emit_experiment((kind, [high, low]): Experiment, value: Option<u8>, bytes: &mut Vec<u8>) {
-    match value {
-        None => bytes.extend([kind, 4, high, low]),
-        Some(value) => bytes.extend([NOP, NOP, NOP, kind, 5, high, low, value]),
-    }
-}
-
-/// What [`emit_experiment`] writes of requests for ACKs; others are skipped.
-fn parse_experiment(kind: u8, value: &[u8]) -> Option<AckRequest> {
-    let (id, value) = value.split_first_chunk::<2>()?;
-    match ((kind, *id), value) {
-        (TARR, []) => Some(AckRequest::TarrCapable),
-        // The eighth bit is V, which is sent as 0 and not looked at.
-        (TARR, &[segments]) => Some(AckRequest::Tarr(segments & MOST_TARR)),
-        (ACK_CC, []) => Some(AckRequest::AckCcPermitted),
-        (ACK_CC, &[ratio]) => Some(AckRequest::AckCc(ratio)),
-        _ => None,
+    if let Some(request) = options.ack_request {
+        match request.option() {
+            (kind, [high, low], None) => bytes.extend([kind, 4, high, low]),
+            (kind, [high, low], Some(value)) => {
+                bytes.extend([NOP, NOP, NOP, kind, 5, high, low, value]);
+            }
+        }
     }
 }
 
@@ -188,8 +169,8 @@ fn parse_options(mut bytes: &[u8]) -> Result<TcpOptions, ParseError> {
                     options.sack.push(SackBlock { left, right });
                 }
             }
-            (KIND_EXPERIMENT_1 | KIND_EXPERIMENT_2, value) => {
-                options.ack_request = parse_experiment(kind, value).or(options.ack_request);
+            (EXPERIMENT_1 | EXPERIMENT_2, value) => {
+                options.ack_request = AckRequest::of_option(kind, value).or(options.ack_request);
             }
             _ => {}
         }
@@ -209,14 +190,3 @@ const KIND_WINDOW_SCALE: u8 = 3;
 const KIND_SACK_PERMITTED: u8 = 4;
 const KIND_SACK: u8 = 5;
 const KIND_TIMESTAMP: u8 = 8;
-/// For experiments (RFC 4727).
-const KIND_EXPERIMENT_1: u8 = 253;
-const KIND_EXPERIMENT_2: u8 = 254;
-/// Kind and identifier of an experimental option.
-type Experiment = (u8, [u8; 2]);
-/// draft-ietf-tcpm-ack-rate-request.
-const TARR: Experiment = (KIND_EXPERIMENT_2, [0x00, 0xac]);
-/// R has seven bits.
-const MOST_TARR: u8 = 0x7f;
-/// RFC 5690 has no numbers of its own for its two options; this identifier is ours, and in no registry.
-const ACK_CC: Experiment = (KIND_EXPERIMENT_1, [0x56, 0x90]);

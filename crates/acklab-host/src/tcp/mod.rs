@@ -134,6 +134,8 @@ pub struct Timers {
     pub time_wait: Option<Us>,
     /// Pacing lets the next packet go.
     pub pace: Option<Us>,
+    /// What a switch sent back goes again.
+    pub returned: Option<Us>,
 }
 
 /// ECN of both directions.
@@ -313,7 +315,8 @@ pub mod poll {
 impl Tcp {
     /// Packets on the way: out, less those delivered or lost, and retransmissions.
     pub fn in_flight(&self) -> u32 {
-        (self.packets_out() + self.rec.retrans).saturating_sub(self.rec.sacked + self.rec.lost)
+        let gone = self.rec.sacked + self.rec.lost + self.rec.waiting;
+        (self.packets_out() + self.rec.retrans).saturating_sub(gone)
     }
 
     /// Packets that are out.
@@ -438,7 +441,8 @@ impl Tcp {
         let transmit = timers.transmit.map(|(_, at)| at);
         let acks = earlier(timers.delack, timers.compressed);
         let slow = earlier(timers.keepalive, timers.time_wait);
-        earlier(earlier(transmit, timers.pace), earlier(acks, slow))
+        let paced = earlier(timers.pace, timers.returned);
+        earlier(earlier(transmit, paced), earlier(acks, slow))
     }
 }
 

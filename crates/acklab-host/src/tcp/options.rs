@@ -48,6 +48,10 @@ pub struct Options {
     pub tos: u8,
     /// IP_TTL; 0: not set.
     pub ttl: u8,
+    /// IP_MINTTL.
+    pub min_ttl: u8,
+    /// SO_PEEK_OFF: where the next look begins; negative: at the front.
+    pub peek_off: i64,
     /// SO_MAX_PACING_RATE, bytes a second; 0: none.
     pub pacing: u64,
     /// IP_MTU_DISCOVER: 0 never, 1 wanted, 2 do, 3 probe.
@@ -100,6 +104,8 @@ impl Default for Options {
             rcvlowat: 1,
             tos: 0,
             ttl: 0,
+            min_ttl: 0,
+            peek_off: -1,
             pacing: 0,
             pmtu_discover: 1,
             priority: 0,

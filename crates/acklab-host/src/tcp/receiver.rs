@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::asking::Asking;
 use crate::policy::Ruling;
 use crate::settings::Us;
 
@@ -135,4 +136,6 @@ pub struct Acking {
     pub hole: u32,
     /// A policy of the simulations rules instead.
     pub policy: Option<Box<Ruling>>,
+    /// The ends of a simulation ask each other for them.
+    pub asking: Option<Box<Asking>>,
 }

@@ -4,7 +4,7 @@ use crate::mib::Mib;
 use std::collections::VecDeque;
 
 use crate::settings::Us;
-use crate::skb::Skb;
+use crate::skb::{Return, Skb};
 use crate::tcp::CaState;
 
 /// The sending side.
@@ -123,6 +123,10 @@ pub struct Recovery {
     pub probes_out: u32,
     /// When probing began.
     pub probes_since: Option<Us>,
+    /// What a switch sent back and is not acknowledged.
+    pub returned: Vec<Return>,
+    /// Packets of these that wait, and are neither lost nor in flight.
+    pub waiting: u32,
     /// Episodes of time-out.
     pub rto_recoveries: u16,
 }

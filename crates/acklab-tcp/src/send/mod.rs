@@ -33,7 +33,7 @@ use buffer::SendBuffer;
 use holding::Holding;
 use queue::Queue;
 use recovery::{Phase, Recovery, RtoEstimator};
-use requests::Requests;
+pub use requests::Requests;
 
 pub(super) use next::Stretch;
 

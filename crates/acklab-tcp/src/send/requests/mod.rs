@@ -14,7 +14,7 @@ use tarr::Tarr;
 
 /// What is asked of the peer.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub struct Requests {
     by: AckRequests,
     rule: Option<Box<dyn Rule + Send>>,
     wanted: u8,
@@ -28,9 +28,16 @@ pub(super) struct Requests {
     window_end: u64,
 }
 
+/// A copy is of a connection that has not begun.
+impl Clone for Requests {
+    fn clone(&self) -> Self {
+        Self::new(self.by)
+    }
+}
+
 impl Requests {
     /// The peer understands these.
-    pub(super) fn new(by: AckRequests) -> Self {
+    pub fn new(by: AckRequests) -> Self {
         let rule: Option<Box<dyn Rule + Send>> = match by {
             AckRequests::Off => None,
             AckRequests::Tarr => Some(Box::new(Tarr)),
@@ -40,8 +47,9 @@ impl Requests {
         Self { by, rule, wanted, asked, most: DEFAULT, place: None, window_end: 0 }
     }
 
-    /// An ACK brought news: everything below `una` is acknowledged, [una, nxt) is out.
-    pub(super) fn on_ack(&mut self, una: u64, nxt: u64, acked: u64, window: u64) {
+    /// An ACK brought news: everything below `una` is acknowledged, [una, nxt) is out; `acked` and `window` in full
+    /// segments.
+    pub fn on_ack(&mut self, una: u64, nxt: u64, acked: u64, window: u64) {
         let Some(rule) = &mut self.rule else { return };
         if self.place.is_some_and(|place| place <= una) {
             self.place = None;
@@ -56,21 +64,21 @@ impl Requests {
     }
 
     /// Something was lost, perhaps the segment with the last request.
-    pub(super) fn on_loss(&mut self) {
+    pub fn on_loss(&mut self) {
         if self.place.take().is_some() {
             self.asked = None;
         }
     }
 
     /// Whether a request is to leave with the next segment that has room for it.
-    pub(super) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         let Some(rule) = &self.rule else { return false };
         self.place.is_none()
             && self.asked.is_none_or(|asked| rule.is_worthwhile(asked, self.wanted))
     }
 
     /// The request, on a segment that ends at `end`.
-    pub(super) fn take(&mut self, end: u64) -> Option<AckRequest> {
+    pub fn take(&mut self, end: u64) -> Option<AckRequest> {
         self.most = self.most.max(self.wanted);
         (self.asked, self.place) = (Some(self.wanted), Some(end));
         self.by.request(self.wanted)
