@@ -7,6 +7,7 @@
 mod change;
 mod conversation;
 mod cure;
+mod messages;
 mod open;
 mod player;
 mod replay;
@@ -15,6 +16,7 @@ mod text;
 
 pub use change::Change;
 pub use cure::cure;
+pub use messages::message_ends;
 pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
 
 use acklab_stats::two_sample_ks;
@@ -45,7 +47,7 @@ pub fn ask(
 ) -> Result<WhatIf, Refusal> {
     let mut subject = Subject::of(diagnosis, flow)?;
     subject.check(changes)?;
-    let measured: Vec<f64> = subject.writes[0].iter().map(Written::delay_ms).collect();
+    let measured = subject.build(subject.writes, Place::Likely)?.messages(subject.writes[0]);
     subject.find_receiver(&measured)?;
     let was = subject.play(&[], Place::Likely)?;
     let mut remedies = Vec::new();
