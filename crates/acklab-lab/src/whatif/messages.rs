@@ -37,7 +37,7 @@ pub(super) fn is_new(heard: &[u64], i: usize) -> bool {
 }
 
 /// What a program writes one right behind the other.
-const AT_ONCE: Span = Span::from_millis(1);
+const AT_ONCE: Span = Span::from_micros(200);
 
 #[cfg(test)]
 mod tests {

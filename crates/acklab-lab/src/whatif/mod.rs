@@ -19,7 +19,7 @@ pub use cure::cure;
 pub use messages::message_ends;
 pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
 
-use acklab_stats::two_sample_ks;
+use acklab_stats::{Ecdf, two_sample_ks};
 use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState, Written};
 use thiserror::Error;
 
@@ -93,6 +93,16 @@ fn segments(writes: &[Written], held: bool) -> u64 {
     let mut left: Vec<_> = writes.iter().filter(|w| w.held || !held).map(|w| w.left).collect();
     left.dedup();
     left.len() as u64
+}
+
+/// How far two distributions are apart on average, milliseconds (Wasserstein's first distance). One that is late by a
+/// millisecond throughout is near, though no value is the same (its Kolmogorov-Smirnov distance is 1).
+fn apart_ms(some: &[f64], others: &[f64]) -> f64 {
+    let of = |values: &[f64]| Ecdf::from_samples(values.to_vec());
+    let Some((some, others)) = of(some).zip(of(others)) else { return f64::INFINITY };
+    let shares = (0..QUANTILES).map(|i| (f64::from(i) + 0.5) / f64::from(QUANTILES));
+    let apart = shares.map(|share| (some.quantile(share) - others.quantile(share)).abs());
+    apart.sum::<f64>() / f64::from(QUANTILES)
 }
 
 /// The writes of both directions until one of those ends of which the diagnosis kept the first ones only.
@@ -259,12 +269,12 @@ impl<'d> Subject<'d> {
     fn find_receiver(&mut self, measured: &[f64]) -> Result<(), Refusal> {
         let mut tried: Vec<(f64, Receiver)> = Vec::new();
         let mut chosen = 0;
+        let near = NEAR_MS.max(NEAR_SHARE * Sum::of(measured).mean_ms);
         for receiver in replay::receivers(&self.own.receiver_policy) {
             self.receiver = Some(receiver.clone());
-            let played = self.play(&[], Place::Likely)?;
-            let ks = two_sample_ks(measured.to_vec(), played.delays_ms).unwrap_or(1.0);
-            tried.push((ks, receiver));
-            if ks + NEARER < tried[chosen].0 {
+            let apart = apart_ms(measured, &self.play(&[], Place::Likely)?.delays_ms);
+            tried.push((apart, receiver));
+            if apart + near < tried[chosen].0 {
                 chosen = tried.len() - 1;
             }
         }
@@ -272,7 +282,7 @@ impl<'d> Subject<'d> {
         if !tried.is_empty() {
             let (best, receiver) = tried.remove(chosen);
             self.receiver = Some(receiver);
-            let near = tried.into_iter().filter(|(ks, _)| *ks <= best + NEARER);
+            let near = tried.into_iter().filter(|(apart, _)| *apart <= best + near);
             self.others = near.map(|(_, receiver)| receiver).collect();
         }
         Ok(())
@@ -343,5 +353,8 @@ impl<'d> Subject<'d> {
 /// So many round trips, around the one that is set, each longer by such a part of it.
 const RTTS: usize = 3;
 const APART: u64 = 400;
-/// Another receiver must bring the replay so much nearer to the capture.
-const NEARER: f64 = 0.02;
+/// Another receiver must bring the replay so much nearer to the capture: milliseconds, and the same as a share of the mean.
+const NEAR_MS: f64 = 0.2;
+const NEAR_SHARE: f64 = 0.02;
+/// Distributions are compared at so many quantiles.
+const QUANTILES: u32 = 40;
