@@ -1,6 +1,6 @@
 //! A conversation played in virtual time, as it was or with changes.
 
-use acklab_core::ack::{Profile, linux};
+use acklab_core::ack::{Profile, delayed, linux};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::options::Word;
@@ -21,6 +21,17 @@ use super::player::{Player, head_start};
 pub(super) struct Receiver {
     pub(super) name: String,
     ack: Profile,
+}
+
+impl Receiver {
+    /// The same with its timer later by so much; `None` of one without a timer of its own.
+    pub(super) fn later(&self, late: Span) -> Option<Self> {
+        let Profile::Delayed(options) = &self.ack else { return None };
+        let delay = options.delay + late;
+        let name = format!("{}, but after {delay}", self.name);
+        let ack = Profile::Delayed(delayed::Options { delay, ..options.clone() });
+        Some(Self { name, ack })
+    }
 }
 
 /// What can be played: both ends' writes and hosts, and the path.
