@@ -90,12 +90,30 @@ fn the_commands_that_talk() {
     }
 }
 
-/// Four seconds of data over 40 ms, with what the client and the server do first; `None` without permission.
+/// Four seconds of data over 40 ms, with what the client and the server do first; `None` without permission, and where the
+/// machine is too busy three times for the link to be the link.
 fn transfer(link: &str, client: &str, server: &str) -> Option<Value> {
+    for _ in 0..3 {
+        let mut result = emulated(link, client, server)?;
+        if result["lateness_us"]["p99"].as_f64().expect("a number") < LATEST_US {
+            return Some(result["paths"][0].take());
+        }
+    }
+    eprintln!(
+        "SKIPPED: frames came later than {LATEST_US} us in three emulations: the machine is busy"
+    );
+    None
+}
+
+/// Of a hundredth of the frames: a tenth of the round trip.
+const LATEST_US: f64 = 4000.0;
+
+/// What one emulation says.
+fn emulated(link: &str, client: &str, server: &str) -> Option<Value> {
     let forward = format!("delay 20ms limit 200 {link}");
     let output = Command::new(ACKLAB)
         .args(["emulate", "--forward", &forward, "--reverse", "delay 20ms", "--format", "json"])
-        // How late frames are is not what is tested.
+        // It is looked at by the caller.
         .args(["--max-lateness", "10s", "--server", &role("server", server), "--", "sh", "-c"])
         .arg(role("client", client))
         .output()
@@ -108,7 +126,7 @@ fn transfer(link: &str, client: &str, server: &str) -> Option<Value> {
     assert!(output.status.success(), "{errors}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let json = text.find("{\n").expect("JSON");
-    Some(serde_json::from_str::<Value>(&text[json..]).expect("JSON")["paths"][0].clone())
+    Some(serde_json::from_str(&text[json..]).expect("JSON"))
 }
 
 /// Packets delivered and the queue's mean, ms, of four seconds at 10 Mbit/s with `cc` at both ends.
