@@ -11,6 +11,8 @@ use acklab_core::time::{Span, Time};
 use acklab_stats::Ecdf;
 use acklab_trace::diagnosis::Written;
 
+use super::messages::{is_new, message_ends, takes_turns};
+
 /// What a write waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
@@ -27,6 +29,8 @@ pub(super) enum Trigger {
 pub(super) struct Step {
     pub(super) trigger: Trigger,
     pub(super) bytes: u32,
+    /// It is the last of its message.
+    pub(super) ends: bool,
 }
 
 /// Where within their bounds the held writes are put.
@@ -66,66 +70,64 @@ impl Script {
     ) -> Self {
         let heard = Heard::of(own, peer, way);
         let Turns { taken, answers } = Turns::of(own, &heard);
+        let ends = heard.message_ends(own);
         let mut steps = Vec::with_capacity(own.len());
         for (i, write) in own.iter().enumerate() {
             let at = place.of(write);
             let since_origin = (at + MARGIN).since(origin + way);
             let before = i.checked_sub(1).filter(|_| taken);
-            let trigger = match (heard[i], before) {
-                (now, _) if answers && now.is_new => {
-                    let think = at.since(now.last + way + way);
-                    Trigger::Heard { bytes: now.bytes, think }
+            let bytes = heard.bytes[i];
+            let trigger = match (is_new(&heard.bytes, i), before) {
+                (true, _) if answers => {
+                    Trigger::Heard { bytes, think: at.since(heard.last[i] + way + way) }
                 }
-                (now, _) if taken && now.is_new => {
-                    Trigger::At { at: since_origin, bytes: now.bytes }
-                }
+                (true, _) if taken => Trigger::At { at: since_origin, bytes },
                 (_, Some(before)) => Trigger::Behind(at.since(place.of(&own[before]))),
                 _ => Trigger::At { at: since_origin, bytes: 0 },
             };
-            steps.push(Step { trigger, bytes: write.bytes });
+            steps.push(Step { trigger, bytes: write.bytes, ends: ends[i] });
         }
         Self { steps, answers }
     }
 
-    /// The same with each run of writes as one, written when the last of them was; `None` where writes come in no
-    /// runs.
+    /// The same with each message as one write, written when the last of it was; `None` where each is one already.
     pub(super) fn in_one_piece(&self) -> Option<Self> {
         let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            match (step.trigger, steps.last_mut()) {
-                (Trigger::Behind(gap), Some(last)) => {
-                    last.bytes += step.bytes;
-                    last.trigger = match last.trigger {
-                        Trigger::At { at, bytes } => Trigger::At { at: at + gap, bytes },
-                        Trigger::Heard { bytes, think } => {
-                            Trigger::Heard { bytes, think: think + gap }
-                        }
-                        Trigger::Behind(sum) => Trigger::Behind(sum + gap),
-                    };
+            let Some(part) = steps.last_mut().filter(|part| !part.ends) else {
+                steps.push(*step);
+                continue;
+            };
+            part.bytes += step.bytes;
+            part.ends = step.ends;
+            part.trigger = match (part.trigger, step.trigger) {
+                (Trigger::At { at, bytes }, Trigger::Behind(gap)) => {
+                    Trigger::At { at: at + gap, bytes }
                 }
-                _ => steps.push(*step),
-            }
+                (Trigger::Heard { bytes, think }, Trigger::Behind(gap)) => {
+                    Trigger::Heard { bytes, think: think + gap }
+                }
+                (Trigger::Behind(sum), Trigger::Behind(gap)) => Trigger::Behind(sum + gap),
+                (_, last) => last,
+            };
         }
         (steps.len() < self.steps.len()).then_some(Self { steps, answers: self.answers })
     }
 }
 
-/// What an end had of its peer at one of its writes.
-#[derive(Clone, Copy, Debug)]
-struct Heard {
-    bytes: u64,
+/// What an end had of its peer at each of its writes.
+pub(super) struct Heard {
+    bytes: Vec<u64>,
     /// When the last of it passed the capture point.
-    last: Time,
-    /// It had less of it at the write before.
-    is_new: bool,
+    last: Vec<Time>,
 }
 
 impl Heard {
-    fn of(own: &[Written], peer: &[Written], way: Span) -> Vec<Self> {
+    /// `way` is half the round trip from the capture point to the end that writes.
+    pub(super) fn of(own: &[Written], peer: &[Written], way: Span) -> Self {
         let (mut next, mut bytes, mut last) = (0, 0, Time::ZERO);
-        let mut all = Vec::with_capacity(own.len());
+        let mut all = Self { bytes: Vec::new(), last: Vec::new() };
         for write in own {
-            let before = bytes;
             // Seen from the capture point the write is late by the way, and what the end had heard early.
             let had =
                 |its: &&Written| its.left <= write.at && its.left + way + way <= write.at + GRACE;
@@ -134,10 +136,20 @@ impl Heard {
                 last = its.left;
                 next += 1;
             }
-            all.push(Self { bytes, last, is_new: bytes > before });
+            all.bytes.push(bytes);
+            all.last.push(last);
         }
         all
     }
+
+    /// Which of the writes end a message.
+    pub(super) fn message_ends(&self, own: &[Written]) -> Vec<bool> {
+        message_ends(&times(own), &self.bytes)
+    }
+}
+
+fn times(own: &[Written]) -> Vec<Time> {
+    own.iter().map(|write| write.at).collect()
 }
 
 /// How an end's writes relate to its peer's data.
@@ -149,22 +161,15 @@ struct Turns {
 }
 
 impl Turns {
-    fn of(own: &[Written], heard: &[Heard]) -> Self {
-        let (mut inside, mut between) = (0.0, 0.0);
+    fn of(own: &[Written], heard: &Heard) -> Self {
         let (mut thinks, mut gaps) = (Vec::new(), Vec::new());
         let mut began: Option<Time> = None;
-        for (i, write) in own.iter().enumerate() {
-            let gap = i.checked_sub(1).map_or(0.0, |b| write.at.since(own[b].at).as_millis_f64());
-            if !heard[i].is_new {
-                inside += gap;
-                continue;
-            }
-            between += gap;
-            thinks.push(write.at.since(heard[i].last).as_millis_f64());
+        for (i, write) in own.iter().enumerate().filter(|(i, _)| is_new(&heard.bytes, *i)) {
+            thinks.push(write.at.since(heard.last[i]).as_millis_f64());
             gaps.extend(began.map(|began| write.at.since(began).as_millis_f64()));
             began = Some(write.at);
         }
-        let taken = !thinks.is_empty() && inside <= between;
+        let taken = takes_turns(&times(own), &heard.bytes);
         let beat = spread(gaps).is_some_and(|gaps| spread(thinks).is_some_and(|t| gaps < BEAT * t));
         Self { taken, answers: taken && !beat }
     }

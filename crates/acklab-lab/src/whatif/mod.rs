@@ -7,6 +7,7 @@
 mod change;
 mod conversation;
 mod cure;
+mod messages;
 mod open;
 mod player;
 mod replay;
@@ -15,9 +16,11 @@ mod text;
 
 pub use change::Change;
 pub use cure::cure;
+pub use messages::message_ends;
 pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
 
-use acklab_stats::two_sample_ks;
+use acklab_core::time::Span;
+use acklab_stats::{Ecdf, two_sample_ks};
 use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState, Written};
 use thiserror::Error;
 
@@ -45,7 +48,7 @@ pub fn ask(
 ) -> Result<WhatIf, Refusal> {
     let mut subject = Subject::of(diagnosis, flow)?;
     subject.check(changes)?;
-    let measured: Vec<f64> = subject.writes[0].iter().map(Written::delay_ms).collect();
+    let measured = subject.build(subject.writes, Place::Likely)?.messages(subject.writes[0]);
     subject.find_receiver(&measured)?;
     let was = subject.play(&[], Place::Likely)?;
     let mut remedies = Vec::new();
@@ -91,6 +94,16 @@ fn segments(writes: &[Written], held: bool) -> u64 {
     let mut left: Vec<_> = writes.iter().filter(|w| w.held || !held).map(|w| w.left).collect();
     left.dedup();
     left.len() as u64
+}
+
+/// How far two distributions are apart on average, milliseconds (Wasserstein's first distance). One that is late by a
+/// millisecond throughout is near, though no value is the same (its Kolmogorov-Smirnov distance is 1).
+fn apart_ms(some: &[f64], others: &[f64]) -> f64 {
+    let of = |values: &[f64]| Ecdf::from_samples(values.to_vec());
+    let Some((some, others)) = of(some).zip(of(others)) else { return f64::INFINITY };
+    let shares = (0..QUANTILES).map(|i| (f64::from(i) + 0.5) / f64::from(QUANTILES));
+    let apart = shares.map(|share| (some.quantile(share) - others.quantile(share)).abs());
+    apart.sum::<f64>() / f64::from(QUANTILES)
 }
 
 /// The writes of both directions until one of those ends of which the diagnosis kept the first ones only.
@@ -199,11 +212,16 @@ impl<'d> Subject<'d> {
     }
 
     fn play(&self, changes: &[Change], place: Place) -> Result<Played, Refusal> {
+        self.run(&self.likely(place)?, changes)
+    }
+
+    /// As it was, to the receiver that explains it best.
+    fn likely(&self, place: Place) -> Result<Play, Refusal> {
         let mut play = self.build(self.writes, place)?;
         if let Some(receiver) = &self.receiver {
             play.receive_by(receiver);
         }
-        self.run(&play, changes)
+        Ok(play)
     }
 
     /// Another conversation that the capture may show as well, with `changes`.
@@ -225,9 +243,18 @@ impl<'d> Subject<'d> {
         self.run(&play, &changes)
     }
 
-    /// Plays it with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little shorter
-    /// and longer, as a beat would else keep step with it.
+    /// Plays it with `changes`.
     fn run(&self, play: &Play, changes: &[Change]) -> Result<Played, Refusal> {
+        let plays = self.runs(play, changes)?;
+        let count = plays.len();
+        let mut all = Played::default();
+        plays.into_iter().for_each(|played| all.add(played));
+        Ok(all.mean_of(count))
+    }
+
+    /// Each play with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little
+    /// shorter and longer, as a beat would else keep step with it.
+    fn runs(&self, play: &Play, changes: &[Change]) -> Result<Vec<Played>, Refusal> {
         let longer = |change: Change, part: usize| match change {
             Change::Rtt(rtt) => {
                 Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64)
@@ -235,21 +262,20 @@ impl<'d> Subject<'d> {
             other => other,
         };
         let rtts = if changes.iter().any(|one| matches!(one, Change::Rtt(_))) { RTTS } else { 1 };
-        let mut all = Played::default();
+        let mut plays = Vec::with_capacity(rtts);
         for part in 0..rtts {
             let mut play = play.clone();
             for change in changes {
                 play.change(longer(*change, part))
                     .map_err(|why| Refusal::Change { set: change.to_string(), why: why.into() })?;
             }
-            all.add(play.run());
+            plays.push(play.run());
         }
-        if all.unsent > 0 {
-            return Err(
-                self.cannot(format!("played again, {} of its writes never leave", all.unsent))
-            );
+        let unsent: u64 = plays.iter().map(|played| played.unsent).sum();
+        if unsent > 0 {
+            return Err(self.cannot(format!("played again, {unsent} of its writes never leave")));
         }
-        Ok(all.mean_of(rtts))
+        Ok(plays)
     }
 
     /// Of all that the receiver may be, keeps what brings the replay nearest to the capture; of about equals the
@@ -257,23 +283,45 @@ impl<'d> Subject<'d> {
     fn find_receiver(&mut self, measured: &[f64]) -> Result<(), Refusal> {
         let mut tried: Vec<(f64, Receiver)> = Vec::new();
         let mut chosen = 0;
+        let near = NEAR_MS.max(NEAR_SHARE * Sum::of(measured).mean_ms);
         for receiver in replay::receivers(&self.own.receiver_policy) {
             self.receiver = Some(receiver.clone());
-            let played = self.play(&[], Place::Likely)?;
-            let ks = two_sample_ks(measured.to_vec(), played.delays_ms).unwrap_or(1.0);
-            tried.push((ks, receiver));
-            if ks + NEARER < tried[chosen].0 {
+            let apart = apart_ms(measured, &self.play(&[], Place::Likely)?.delays_ms);
+            tried.push((apart, receiver));
+            if apart + near < tried[chosen].0 {
                 chosen = tried.len() - 1;
             }
         }
         self.receiver = None;
+        if let Some((apart, late)) = tried.get(chosen).and_then(|(_, one)| self.late(one, measured))
+        {
+            if apart + near < tried[chosen].0 {
+                tried.push((apart, late));
+                chosen = tried.len() - 1;
+            }
+        }
         if !tried.is_empty() {
             let (best, receiver) = tried.remove(chosen);
             self.receiver = Some(receiver);
-            let near = tried.into_iter().filter(|(ks, _)| *ks <= best + NEARER);
+            let near = tried.into_iter().filter(|(apart, _)| *apart <= best + near);
             self.others = near.map(|(_, receiver)| receiver).collect();
         }
         Ok(())
+    }
+
+    /// The same receiver with its timer as late as the holds show, and how far it is from the capture then.
+    fn late(&self, receiver: &Receiver, measured: &[f64]) -> Option<(f64, Receiver)> {
+        let mut play = self.build(self.writes, Place::Likely).ok()?;
+        play.receive_by(receiver);
+        let held = |delays: &[f64]| {
+            let held = delays.iter().copied().filter(|ms| *ms > HELD_MS);
+            Some(Ecdf::from_samples(held.collect())?.quantile(0.5))
+        };
+        let late_ms = held(measured)? - held(&self.run(&play, &[]).ok()?.delays_ms)?;
+        let late = receiver.later(Span::from_secs_f64(late_ms.max(0.0) / 1e3))?;
+        play.receive_by(&late);
+        let played = self.run(&play, &[]).ok()?;
+        Some((apart_ms(measured, &played.delays_ms), late))
     }
 
     fn assumed(&self) -> Result<Vec<String>, Refusal> {
@@ -325,8 +373,10 @@ impl<'d> Subject<'d> {
     }
 
     fn predicted(&self, changes: &[Change], was: &Played) -> Result<Predicted, Refusal> {
-        let likely = Sum::of(&self.play(changes, Place::Likely)?.delays_ms);
+        let play = self.likely(Place::Likely)?;
+        let likely = Sum::of(&self.run(&play, changes)?.delays_ms);
         let mut sums = vec![likely];
+        sums.extend(self.runs(&play, changes)?.iter().map(|played| Sum::of(&played.delays_ms)));
         for open in Open::of(self.own, self.writes[0], &self.others) {
             sums.push(Sum::of(&self.play_other(&open, changes)?.delays_ms));
         }
@@ -341,5 +391,10 @@ impl<'d> Subject<'d> {
 /// So many round trips, around the one that is set, each longer by such a part of it.
 const RTTS: usize = 3;
 const APART: u64 = 400;
-/// Another receiver must bring the replay so much nearer to the capture.
-const NEARER: f64 = 0.02;
+/// Another receiver must bring the replay so much nearer to the capture: milliseconds, and the same as a share of the mean.
+const NEAR_MS: f64 = 0.2;
+const NEAR_SHARE: f64 = 0.02;
+/// Messages that waited less are no holds.
+const HELD_MS: f64 = 1.0;
+/// Distributions are compared at so many quantiles.
+const QUANTILES: u32 = 40;

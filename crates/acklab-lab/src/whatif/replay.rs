@@ -1,6 +1,6 @@
 //! A conversation played in virtual time, as it was or with changes.
 
-use acklab_core::ack::{Profile, linux};
+use acklab_core::ack::{Profile, delayed, linux};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::options::Word;
@@ -23,6 +23,17 @@ pub(super) struct Receiver {
     ack: Profile,
 }
 
+impl Receiver {
+    /// The same with its timer later by so much; `None` of one without a timer of its own.
+    pub(super) fn later(&self, late: Span) -> Option<Self> {
+        let Profile::Delayed(options) = &self.ack else { return None };
+        let delay = options.delay + late;
+        let name = format!("{}, but after {delay}", self.name);
+        let ack = Profile::Delayed(delayed::Options { delay, ..options.clone() });
+        Some(Self { name, ack })
+    }
+}
+
 /// What can be played: both ends' writes and hosts, and the path.
 #[derive(Clone)]
 pub(super) struct Play {
@@ -38,7 +49,7 @@ pub(super) struct Play {
 #[derive(Debug, Default)]
 pub(super) struct Played {
     sender: Addr,
-    /// From each write to its last byte's departure, milliseconds.
+    /// From each message's last write to its last byte's departure, milliseconds.
     pub(super) delays_ms: Vec<f64>,
     pub(super) segments: u64,
     pub(super) held: u64,
@@ -80,6 +91,12 @@ impl Play {
     /// The round trip that it is played with.
     pub(super) const fn rtt(&self) -> Span {
         self.rtt
+    }
+
+    /// The delays of the messages that these writes of the sender are, milliseconds.
+    pub(super) fn messages(&self, writes: &[Written]) -> Vec<f64> {
+        let steps = self.scripts[0].steps.iter().zip(writes);
+        steps.filter(|(step, _)| step.ends).map(|(_, write)| write.delay_ms()).collect()
     }
 
     /// Whether either program answers the other.
@@ -131,8 +148,8 @@ impl Play {
         );
         let [at, to] = nodes.map(|node| Addr { node, port: PORT });
         let start = Time::ZERO + head_start(rtt);
-        let writes = own.steps.len() as u64;
-        let all = writes + peer.steps.len() as u64;
+        let ends: Vec<bool> = own.steps.iter().map(|step| step.ends).collect();
+        let all = (own.steps.len() + peer.steps.len()) as u64;
         let end = |addr, config, script: Script| End {
             addr,
             config,
@@ -150,8 +167,9 @@ impl Play {
         }
         world.run_until(Time::ZERO + LONGEST + (rtt + PATIENCE) * all);
         let played = world.into_observer();
-        let unsent = writes.saturating_sub(played.delays_ms.len() as u64);
-        Played { unsent, ..played }
+        let unsent = ends.len().saturating_sub(played.delays_ms.len()) as u64;
+        let delays_ms = played.delays_ms.iter().zip(ends).filter(|(_, ends)| *ends);
+        Played { unsent, delays_ms: delays_ms.map(|(ms, _)| *ms).collect(), ..played }
     }
 }
 
@@ -276,6 +294,7 @@ mod tests {
             for mss in [1, 47, 536, 65_535] {
                 let write = |at| Step {
                     bytes: 2000,
+                    ends: true,
                     trigger: Trigger::At { at: Span::from_millis(at), bytes: 0 },
                 };
                 let steps = vec![write(1), write(2), write(300)];

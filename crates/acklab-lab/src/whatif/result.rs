@@ -1,4 +1,4 @@
-//! The answer: `acklab.whatif/1`. Delays are from a write to its last byte's departure.
+//! The answer: `acklab.whatif/1`. Delays are from a message's last write to its last byte's departure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub struct WhatIf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Delays")]
 pub struct Sum {
-    /// Messages counted: writes.
+    /// Messages counted: what is written between two pieces of the peer's data by a program that takes turns, or at once.
     pub messages: u64,
     /// Median, milliseconds; quantiles are values of the sample.
     pub p50_ms: f64,

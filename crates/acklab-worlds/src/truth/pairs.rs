@@ -96,15 +96,40 @@ pub fn pairs(breadth: usize) -> Vec<Case> {
     cases
 }
 
-/// The same program where each message is written in one piece: writes that follow each other without waiting become
-/// one, at the place of the last.
+/// The same program where each message is written in one piece, at the place of its last write: writes that follow each
+/// other at once, and, of a program that reads in between, those from one read to the next.
 fn in_one_piece(steps: &[Step]) -> Vec<Step> {
+    let reads = steps.iter().any(|step| matches!(step, Step::Read(_)));
     let mut joined: Vec<Step> = Vec::new();
     for &step in steps {
-        match (joined.last_mut(), step) {
-            (Some(Step::Write(bytes)), Step::Write(more)) => *bytes += more,
+        match (&joined[..], step) {
+            ([.., Step::Write(bytes)], Step::Write(more)) => {
+                let whole = Step::Write(bytes + more);
+                joined.pop();
+                joined.push(whole);
+            }
+            ([.., Step::Write(bytes), pause @ Step::Sleep(_)], Step::Write(more)) if reads => {
+                let whole = [*pause, Step::Write(bytes + more)];
+                joined.truncate(joined.len() - 2);
+                joined.extend(whole);
+            }
             _ => joined.push(step),
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_ends_at_a_read_and_without_reads_at_a_pause() {
+        use Step::{Read, Sleep, Write};
+        let turns = [Write(12), Sleep(2), Write(12), Write(14), Read(90), Sleep(8), Write(12)];
+        let one = [Sleep(2), Write(38), Read(90), Sleep(8), Write(12)];
+        assert_eq!(in_one_piece(&turns), one);
+        let lines = [Write(60), Write(70), Sleep(9), Write(80)];
+        assert_eq!(in_one_piece(&lines), [Write(130), Sleep(9), Write(80)]);
+    }
 }

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use acklab_core::time::Span;
-use acklab_lab::whatif::{Change, Sum, WhatIf, ask};
+use acklab_core::time::{Span, Time};
+use acklab_lab::whatif::{Change, Sum, WhatIf, ask, message_ends};
 use acklab_trace::Options;
 
 use super::hold::Direction;
@@ -103,12 +103,9 @@ pub fn judge(folders: &[PathBuf]) -> Result<Vec<Told>, String> {
         let kept_out = is_kept_out(&truth.case.name);
         // With the change nothing waits, so which direction it is about follows from the same place as it was.
         let was = Kept::read(&as_is).map_err(|error| error.to_string())?.truth;
-        let held = |direction: &Direction| delays(direction).seconds;
-        let at = (0..was.directions.len())
-            .max_by(|a, b| held(&was.directions[*a]).total_cmp(&held(&was.directions[*b])));
-        let Some(truth) = at.and_then(|at| truth.directions.get(at)).map(delays) else {
-            continue;
-        };
+        let held = |at: &usize| delays(&was.directions, *at).seconds;
+        let at = (0..2).max_by(|a, b| held(a).total_cmp(&held(b))).unwrap_or(0);
+        let truth = delays(&truth.directions, at);
         for vantage in VANTAGES {
             let predicted = predict(&as_is.join(format!("{vantage}.pcap")), &change);
             let of = format!("{name}.{run} {vantage}");
@@ -145,9 +142,18 @@ fn predict(capture: &Path, change: &str) -> Result<WhatIf, String> {
     ask(&diagnosis, None, &changes).map_err(|refusal| refusal.to_string())
 }
 
-fn delays(direction: &Direction) -> Sum {
+/// What the messages of one of both directions waited, each from its last write on.
+fn delays(both: &[Direction], at: usize) -> Sum {
+    let [own, peer] = [at, 1 - at].map(|at| &both[at]);
+    let times: Vec<Time> = own.writes.iter().map(|one| Time::from_nanos(one.at)).collect();
+    let heard = own.writes.iter().map(|write| {
+        let had = peer.departures.iter().filter(|one| one.arrived.is_some_and(|at| at <= write.at));
+        had.map(|one| u64::from(one.bytes)).sum()
+    });
+    let ends = message_ends(&times, &heard.collect::<Vec<u64>>());
+    let last = own.writes.iter().zip(ends).filter(|(_, ends)| *ends);
+    let left = last.filter_map(|(write, _)| Some((write.at, write.left?[1])));
     let delay = |(at, left): (u64, u64)| left.saturating_sub(at) as f64 / 1e6;
-    let left = direction.writes.iter().filter_map(|write| Some((write.at, write.left?[1])));
     Sum::of(&left.map(delay).collect::<Vec<_>>())
 }
 
