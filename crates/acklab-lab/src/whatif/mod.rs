@@ -248,7 +248,9 @@ impl<'d> Subject<'d> {
         let plays = self.runs(play, changes)?;
         let count = plays.len();
         let mut all = Played::default();
-        plays.into_iter().for_each(|played| all.add(played));
+        for played in plays {
+            all.add(played);
+        }
         Ok(all.mean_of(count))
     }
 
@@ -293,12 +295,12 @@ impl<'d> Subject<'d> {
             }
         }
         self.receiver = None;
-        if let Some((apart, late)) = tried.get(chosen).and_then(|(_, one)| self.late(one, measured))
+        let late = tried.get(chosen).and_then(|(_, one)| self.late(one, measured));
+        if let Some((apart, late)) = late
+            && apart + near < tried[chosen].0
         {
-            if apart + near < tried[chosen].0 {
-                tried.push((apart, late));
-                chosen = tried.len() - 1;
-            }
+            tried.push((apart, late));
+            chosen = tried.len() - 1;
         }
         if !tried.is_empty() {
             let (best, receiver) = tried.remove(chosen);

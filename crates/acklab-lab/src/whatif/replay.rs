@@ -29,7 +29,7 @@ impl Receiver {
         let Profile::Delayed(options) = &self.ack else { return None };
         let delay = options.delay + late;
         let name = format!("{}, but after {delay}", self.name);
-        let ack = Profile::Delayed(delayed::Options { delay, ..options.clone() });
+        let ack = Profile::Delayed(delayed::Options { delay, ..*options });
         Some(Self { name, ack })
     }
 }
