@@ -87,11 +87,11 @@ fn of_a_recorded_conversation_it_is_what_the_kernel_did() {
         "path.rtt=30ms",
     ]);
     assert_eq!(told["schema"], "acklab.whatif/1");
-    // By the programs' logs of the conversation over 30 ms.
-    let [p50, p95] = [0.034, 73.933];
+    // By message: the median as the conversation over 30 ms had it, the 95th percentile by its programs' logs.
+    let with = json(&["whatif", &recorded("write-write-read-rtt-30000us"), "--format", "json"]);
+    let (p50, p95) = (number(&with, "/measured/p50_ms"), 73.933);
     assert!((number(&told, "/predicted/p50_ms") - p50).abs() < 2.0, "{told}");
     assert!((number(&told, "/predicted/p95_ms") - p95).abs() < 0.1 * p95, "{told}");
-    let with = json(&["whatif", &recorded("write-write-read-rtt-30000us"), "--format", "json"]);
     assert!((number(&with, "/measured/p95_ms") - p95).abs() < 2.0, "{with}");
     assert_eq!(told["replay"]["segments"]["captured"], told["replay"]["segments"]["replayed"]);
 }
@@ -108,7 +108,8 @@ fn a_program_that_polls_waits_for_its_time_and_for_the_answer() {
     // poll is due, which then waits for it.
     let capture = recorded("poll-as-is") + ".gz";
     let [p50, p95] = predicted(&capture, "path.rtt=10ms");
-    assert!(p50 < 0.1 && (p95 - 55.4).abs() < 0.1 * 55.4, "{p50} {p95}");
+    // The second of two writes waits for a delayed ACK, of 40 to 44 ms, and the round trip.
+    assert!((50.0..56.0).contains(&p50) && (p95 - 55.4).abs() < 0.1 * 55.4, "{p50} {p95}");
     // Two writes in a turn become one, though the turns keep a beat.
     let [p50, p95] = predicted(&capture, "sender.single_write=true");
     assert!(p50 < 0.1 && p95 < 0.1, "{p50} {p95}");
@@ -226,7 +227,8 @@ fn of_a_long_conversation_the_beginning_is_played_and_of_a_short_one_nothing_is_
     run(&["exchanges=1500"], &["--capture", file]);
     let diagnosis = json(&["diagnose", file, "--format", "json"]);
     let prediction = &diagnosis["cure"]["prediction"];
-    assert_eq!(prediction["messages"], acklab_trace::FIRST_WRITES, "{prediction}");
+    // Two writes each.
+    assert_eq!(prediction["messages"], acklab_trace::FIRST_WRITES / 2, "{prediction}");
     let [played, all] = [number(prediction, "/first_s"), number(&diagnosis, "/capture/duration_s")];
     // 3,000 writes, of which the first 1,000 are played.
     assert!((played - all / 3.0).abs() < 0.01 * all, "{played} of {all}");
@@ -236,7 +238,7 @@ fn of_a_long_conversation_the_beginning_is_played_and_of_a_short_one_nothing_is_
     run(&["exchanges=5"], &["--capture", file]);
     let cure = &json(&["diagnose", file, "--format", "json"])["cure"];
     assert_eq!((&cure["state"], &cure["prediction"]), (&"cannot_tell".into(), &Value::Null));
-    assert_eq!(cure["why"], "10 messages are too few");
+    assert_eq!(cure["why"], "5 messages are too few");
 }
 
 #[test]

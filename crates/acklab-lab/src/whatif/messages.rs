@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn without_turns_only_what_is_written_at_once_is() {
-        let lines = [(0, 0), (5, 0), (300, 0), (600, 0), (601, 0), (602, 0)];
+        let lines = [(0, 0), (1, 0), (300, 0), (600, 0), (601, 0), (602, 0)];
         assert_eq!(ends(&lines), [false, true, true, false, false, true]);
         // One answer in a stream makes no turns, and parts what comes around it.
-        let stream = [(0, 0), (300, 0), (304, 40), (700, 40), (1100, 40)];
+        let stream = [(0, 0), (300, 0), (301, 40), (700, 40), (1100, 40)];
         assert_eq!(ends(&stream), [true; 5]);
         assert_eq!(ends(&[]), [false; 0]);
     }
