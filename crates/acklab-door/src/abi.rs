@@ -332,7 +332,7 @@ fn send_wish(door: &Door, fd: c_int, wish: &Wish<'_>) -> ssize_t {
 }
 
 const fn plain<'a>(bytes: usize, flags: c_int) -> Wish<'a> {
-    Wish { bytes, flags, controls: &[], address: &[] }
+    Wish { bytes, buffers: &[], flags, controls: &[], address: &[] }
 }
 
 unsafe extern "C" fn write(user: User, fd: c_int, _at: *const c_void, count: size_t) -> ssize_t {
@@ -382,7 +382,8 @@ unsafe extern "C" fn sendmsg(user: User, fd: c_int, at: *const msghdr, flags: c_
             bytes(header.msg_name, header.msg_namelen as usize),
         )
     };
-    send_wish(door, fd, &Wish { controls, address, ..plain(room(parts), flags) })
+    let buffers: Vec<u32> = parts.iter().map(|part| part.iov_len as u32).collect();
+    send_wish(door, fd, &Wish { buffers: &buffers, controls, address, ..plain(room(parts), flags) })
 }
 
 unsafe extern "C" fn fcntl(user: User, fd: c_int, command: c_int, argument: c_long) -> c_int {

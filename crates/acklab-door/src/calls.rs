@@ -5,7 +5,7 @@ use acklab_host::errno;
 use acklab_host::segment::Place;
 use acklab_host::settings::{MS, Us};
 use acklab_host::socket::{Family, O_NONBLOCK};
-use acklab_host::write::WriteFlags;
+use acklab_host::write::{WriteFlags, rest_of};
 use acklab_packetdrill::world::{Lingering, World as _};
 
 use crate::address;
@@ -42,6 +42,8 @@ pub(crate) struct Message {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish<'a> {
     pub(crate) bytes: usize,
+    /// Lengths of the buffers, where there are several.
+    pub(crate) buffers: &'a [u32],
     /// `MSG_…`
     pub(crate) flags: i32,
     /// Control messages.
@@ -96,6 +98,7 @@ impl State {
             eor: wish.flags & MSG_EOR != 0,
             urgent: wish.flags & MSG_OOB != 0,
             zero_copy: wish.flags & MSG_ZEROCOPY != 0,
+            buffers: &[],
             stamps: controls::stamps(wish.controls),
             key: 0,
         };
@@ -124,6 +127,8 @@ impl State {
         }
         loop {
             let left = (bytes - sent.taken) as u32;
+            let rest = rest_of(wish.buffers, sent.taken as u32);
+            let wants = WriteFlags { buffers: &rest, ..wants };
             match self.world.write(self.now, open.fd, left, wants, dont_wait) {
                 Ok(taken) => {
                     sent.taken += taken;

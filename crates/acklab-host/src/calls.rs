@@ -340,7 +340,7 @@ impl Host {
         now: Us,
         fd: i32,
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
         dont_wait: bool,
     ) -> Called {
         if let Some(Descriptor { file: File::Pipe(index, true), .. }) = self.files.get(&fd) {
@@ -383,7 +383,12 @@ impl Host {
     }
 
     /// Stamps that the socket's option asks of each write.
-    fn with_stamps(&mut self, index: usize, flags: WriteFlags, bytes: u32) -> WriteFlags {
+    fn with_stamps<'a>(
+        &mut self,
+        index: usize,
+        flags: WriteFlags<'a>,
+        bytes: u32,
+    ) -> WriteFlags<'a> {
         const TX_SOFTWARE: u32 = 1 << 1;
         const OPT_ID: u32 = 1 << 7;
         const TX_SCHED: u32 = 1 << 8;

@@ -57,7 +57,7 @@ impl Host {
         fd: i32,
         ends: (Place, Place),
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
     ) -> Called {
         let index = self.index(fd)?;
         let fail = |error| Err(Stop::Errno(error));

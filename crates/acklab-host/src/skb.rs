@@ -90,6 +90,8 @@ pub struct Skb {
     pub overhead: u32,
     /// It continues the piece that the packet before it was cut from: both may leave again as one burst.
     pub joined: bool,
+    /// Parts of a program's pages in it (MSG_ZEROCOPY).
+    pub fragments: u8,
 }
 
 impl Skb {

@@ -198,6 +198,10 @@ impl Tcp {
             return;
         };
         let take = bytes.saturating_sub(first.len()).min(next.len());
+        // A program's pages (MSG_ZEROCOPY) stay with the piece that they were written to.
+        if first.fragments > 0 || next.fragments > 0 {
+            return;
+        }
         if take == 0 || first.eor || first.flags & flag::FIN != 0 {
             return;
         }

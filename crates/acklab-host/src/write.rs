@@ -8,10 +8,16 @@ use crate::settings::{Env, SECOND};
 use crate::skb::{Skb, Wishes};
 use crate::tcp::{State, Tcp};
 
+/// Parts of pages that one piece can hold (the kernel's `MAX_SKB_FRAGS`, 17 unless it was built otherwise).
+const MOST_FRAGMENTS: u8 = 17;
+
+/// Bytes of a page.
+const PAGE: u32 = 4096;
+
 /// Flags of one write.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
-pub struct WriteFlags {
+pub struct WriteFlags<'a> {
     /// MSG_MORE.
     pub more: bool,
     /// MSG_EOR.
@@ -20,23 +26,71 @@ pub struct WriteFlags {
     pub urgent: bool,
     /// MSG_ZEROCOPY.
     pub zero_copy: bool,
+    /// What is left of each buffer of a vector that is sent without a copy; none: one buffer.
+    pub buffers: &'a [u32],
     /// Stamps asked for, and the key of the last byte.
     pub stamps: u8,
     /// Key of the last byte.
     pub key: u32,
 }
 
+/// What is left of buffers of which `taken` bytes were sent.
+pub fn rest_of(buffers: &[u32], taken: u32) -> Vec<u32> {
+    let mut gone = taken;
+    let left = buffers.iter().map(|len| {
+        let used = gone.min(*len);
+        gone -= used;
+        len - used
+    });
+    left.filter(|len| *len > 0).collect()
+}
+
+impl<'a> WriteFlags<'a> {
+    /// The pages of a write of `bytes` without a copy, one after the other.
+    fn fragments(&self, bytes: u32) -> Option<Fragments<'a>> {
+        self.zero_copy.then_some(match self.buffers {
+            [] => Fragments { left: bytes, next: &[] },
+            [first, next @ ..] => Fragments { left: *first, next },
+        })
+    }
+}
+
+/// Where a write without a copy is in its buffers: each lies in pages of its own.
+struct Fragments<'a> {
+    left: u32,
+    next: &'a [u32],
+}
+
+impl Fragments<'_> {
+    /// The next stretch within one page, at most `most` bytes.
+    fn take(&mut self, most: u32) -> u32 {
+        while let (0, [first, rest @ ..]) = (self.left, self.next) {
+            (self.left, self.next) = (*first, rest);
+        }
+        // Buffers that hold less than was said: the rest lies in the last one.
+        let here = if self.left == 0 { most } else { self.left };
+        let take = here.min(PAGE).min(most);
+        self.left = self.left.saturating_sub(take);
+        take
+    }
+}
+
 impl Tcp {
     /// Takes up to `bytes` of a message; returns how many found room. `done`: what of the message was taken
     /// before, by a call that then had to wait.
-    pub fn write(&mut self, env: &Env<'_>, bytes: u32, flags: WriteFlags) -> u32 {
+    pub fn write(&mut self, env: &Env<'_>, bytes: u32, flags: WriteFlags<'_>) -> u32 {
         let mss = self.current_mss();
         // Urgent data leaves packet by packet.
         let goal = if flags.urgent { mss } else { self.size_goal(env) };
         let mut copied = 0;
+        let mut left = flags.fragments(bytes);
         self.note_app_limit();
         while copied < bytes {
-            if !self.has_open_tail(goal) {
+            let is_full = left.is_some() && self.is_full_of_fragments();
+            if is_full {
+                self.mark_push();
+            }
+            if is_full || !self.has_open_tail(goal) {
                 if !self.is_memory_free(env) {
                     self.wait_for_space(env, copied);
                     break;
@@ -44,15 +98,22 @@ impl Tcp {
                 self.begin_piece(env);
             }
             let tail_len = self.snd.queue.back().map_or(0, Skb::len);
-            let take = goal.saturating_sub(tail_len).min(bytes - copied);
+            let mut take = goal.saturating_sub(tail_len).min(bytes - copied);
+            if let Some(left) = &mut left {
+                take = left.take(take);
+            }
+            // A page of the program's is held whole, whatever part of it is sent.
+            let rest = if left.is_some() { PAGE - take } else { 0 };
             if let Some(tail) = self.snd.queue.back_mut() {
+                tail.fragments += u8::from(left.is_some());
+                tail.overhead += rest;
                 if copied == 0 {
                     tail.flags &= !flag::PSH;
                 }
                 tail.end = tail.end.wrapping_add(take);
             }
             self.snd.write_seq = self.snd.write_seq.wrapping_add(take);
-            self.snd.memory += take;
+            self.snd.memory += take + rest;
             copied += take;
             if copied == bytes {
                 if flags.eor
@@ -83,7 +144,7 @@ impl Tcp {
         if self.opt.cork { Push::Cork } else { Push::Normal }
     }
 
-    fn after_write(&mut self, env: &Env<'_>, flags: WriteFlags, _mss: u32) {
+    fn after_write(&mut self, env: &Env<'_>, flags: WriteFlags<'_>, _mss: u32) {
         if flags.stamps != 0
             && let Some(tail) = self.snd.queue.back_mut()
         {
@@ -101,6 +162,10 @@ impl Tcp {
         }
         let push = if flags.more { Push::Cork } else { self.usual_push() };
         self.push_pending(env, push);
+    }
+
+    fn is_full_of_fragments(&self) -> bool {
+        self.snd.queue.back().is_some_and(|tail| tail.fragments >= MOST_FRAGMENTS)
     }
 
     /// The last piece can take more.

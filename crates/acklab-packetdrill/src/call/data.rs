@@ -5,7 +5,7 @@ use acklab_host::errno;
 use acklab_host::errqueue::{Entry, stamp};
 use acklab_host::segment::Place;
 use acklab_host::settings::{SECOND, Us};
-use acklab_host::write::WriteFlags;
+use acklab_host::write::{WriteFlags, rest_of};
 
 use super::{Caller, Pending, Progress, Step, Trouble, unsupported, wrong};
 use crate::script::{Call, Value};
@@ -39,22 +39,24 @@ fn is_absent(call: &Call) -> bool {
 
 impl Caller<'_> {
     /// Sizes of the buffers of an iovec.
-    fn total(&self, iov: &Value) -> Result<i64, Trouble> {
+    fn buffers(&self, iov: &Value) -> Result<Vec<u32>, Trouble> {
         let Value::List(items) = iov else { return unsupported(format!("the buffers {iov:?}")) };
-        let mut total = 0;
-        for item in items {
-            let len = item.field("iov_len").or_else(|| item.nth(1));
-            match len {
-                Some(len) => total += self.number(len)?,
-                None => return unsupported(format!("the buffer {item:?}")),
-            }
-        }
-        Ok(total)
+        let len = |item: &Value| match item.field("iov_len").or_else(|| item.nth(1)) {
+            Some(len) => self.number(len).map(|len| len as u32),
+            None => unsupported(format!("the buffer {item:?}")),
+        };
+        items.iter().map(len).collect()
+    }
+
+    /// Bytes of the buffers of an iovec.
+    fn total(&self, iov: &Value) -> Result<i64, Trouble> {
+        Ok(self.buffers(iov)?.iter().map(|len| i64::from(*len)).sum())
     }
 
     pub(super) fn send(&mut self, now: Us, pending: &mut Pending) -> Step {
         let call = pending.call.clone();
         let (mut fd, mut flags, mut stamps) = (self.fd(&call, 0)?, 0, 0);
+        let mut buffers = Vec::new();
         let bytes = match call.name.as_str() {
             "write" => self.int(&call, 2)?,
             "send" | "sendto" => {
@@ -81,9 +83,10 @@ impl Caller<'_> {
                 flags = self.int(&call, 2)?;
                 stamps = self.stamps_of(message)?;
                 match message.field("msg_iov") {
-                    Some(iov) => self.total(iov)?,
+                    Some(iov) => buffers = self.buffers(iov)?,
                     None => return unsupported("sendmsg without msg_iov"),
                 }
+                buffers.iter().map(|len| i64::from(*len)).sum()
             }
         };
         if self.datagrams.contains(&fd) {
@@ -98,6 +101,7 @@ impl Caller<'_> {
             eor: flags & 0x80 != 0,
             urgent: flags & 1 != 0,
             zero_copy: flags & 0x400_0000 != 0,
+            buffers: &[],
             stamps,
             key: 0,
         };
@@ -132,6 +136,8 @@ impl Caller<'_> {
                 let done = self.world().write(now, fd, 0, wants, dont_wait);
                 return self.finish(&call, done.and(Err(Stop::Errno(errno::EFAULT))));
             }
+            let rest = rest_of(&buffers, pending.taken as u32);
+            let wants = WriteFlags { buffers: &rest, ..wants };
             match self.world().write(now, fd, left, wants, dont_wait) {
                 Ok(taken) => {
                     pending.taken += taken;

@@ -158,8 +158,14 @@ pub trait World {
     fn set_flags(&mut self, fd: i32, flags: i32);
     fn read(&mut self, now: Us, fd: i32, max: u32, flags: ReadFlags) -> Result<Read, Stop>;
     fn read_error(&mut self, fd: i32) -> Result<Entry, Stop>;
-    fn write(&mut self, now: Us, fd: i32, bytes: u32, flags: WriteFlags, dont_wait: bool)
-    -> Called;
+    fn write(
+        &mut self,
+        now: Us,
+        fd: i32,
+        bytes: u32,
+        flags: WriteFlags<'_>,
+        dont_wait: bool,
+    ) -> Called;
     /// MSG_FASTOPEN: opens towards `ends.1` with data; what left with the SYN, or `EINPROGRESS`.
     fn write_opening(
         &mut self,
@@ -167,7 +173,7 @@ pub trait World {
         fd: i32,
         ends: (Place, Place),
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
     ) -> Called;
     fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called;
     fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called;

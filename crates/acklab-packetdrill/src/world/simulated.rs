@@ -347,7 +347,7 @@ impl World for Virtual {
         now: Us,
         fd: i32,
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
         dont_wait: bool,
     ) -> Called {
         let copyless = self.host.index(fd).is_ok_and(|i| self.host.sockets[i].zero_copy);
@@ -361,7 +361,7 @@ impl World for Virtual {
         fd: i32,
         ends: (Place, Place),
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
     ) -> Called {
         self.host.write_opening(now, fd, ends, bytes, flags)
     }

@@ -176,13 +176,22 @@ pub(super) fn receive(fd: &OwnedFd, buffer: &mut [u8], flags: i32) -> Result<Rec
 }
 
 /// sendmsg(2) of `data`, with SO_TIMESTAMPING as a control message where `stamps` are asked for.
-pub(super) fn send(fd: &OwnedFd, data: &[u8], flags: i32, stamps: u32) -> Result<usize, Errno> {
+pub(super) fn send(
+    fd: &OwnedFd,
+    buffers: &[Vec<u8>],
+    flags: i32,
+    stamps: u32,
+) -> Result<usize, Errno> {
     let mut control = [0_u64; 8];
-    let mut part = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+    let part = |data: &Vec<u8>| libc::iovec {
+        iov_base: data.as_ptr().cast_mut().cast(),
+        iov_len: data.len(),
+    };
+    let mut parts: Vec<libc::iovec> = buffers.iter().map(part).collect();
     // SAFETY: every bit pattern, zeros included, is a value of `msghdr`.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len();
     if stamps != 0 {
         message.msg_control = control.as_mut_ptr().cast();
         // SAFETY: `control` has room for one header with four bytes.
@@ -195,7 +204,7 @@ pub(super) fn send(fd: &OwnedFd, data: &[u8], flags: i32, stamps: u32) -> Result
             ptr::copy_nonoverlapping(stamps.to_ne_bytes().as_ptr(), libc::CMSG_DATA(header), 4);
         }
     }
-    // SAFETY: the kernel reads `data` and `control`, which live until the call returns.
+    // SAFETY: the kernel reads `buffers`, `parts` and `control`, which live until the call returns.
     let sent = Errno::result(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, flags) })?;
     Ok(sent as usize)
 }

@@ -320,7 +320,7 @@ impl World for Kernel {
         let fd = &self.file(fd)?.fd;
         let sent = match ends.1 {
             Some(to) => calls::send_to(fd, &data, &ends::address(to, self.v6()), 0),
-            None => calls::send(fd, &data, libc::MSG_NOSIGNAL, 0),
+            None => calls::send(fd, &[data], libc::MSG_NOSIGNAL, 0),
         };
         sent.map(|taken| taken as i64).map_err(stop)
     }
@@ -452,7 +452,7 @@ impl World for Kernel {
         _now: Us,
         fd: i32,
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
         dont_wait: bool,
     ) -> Called {
         use acklab_host::errqueue::stamp;
@@ -469,12 +469,15 @@ impl World for Kernel {
         for (wish, bit) in [(stamp::SENT, 2), (stamp::SCHEDULED, 256), (stamp::ACKED, 512)] {
             stamps |= if flags.stamps & wish != 0 { bit } else { 0 };
         }
-        let data = vec![b'x'; bytes as usize];
+        let filled = |len: u32| vec![b'x'; len as usize];
         let open = self.file(fd)?;
-        let done = if open.is_socket {
-            calls::send(&open.fd, &data, bits, stamps)
+        let done = if !open.is_socket {
+            nix::unistd::write(&open.fd, &filled(bytes))
+        } else if flags.buffers.is_empty() {
+            calls::send(&open.fd, &[filled(bytes)], bits, stamps)
         } else {
-            nix::unistd::write(&open.fd, &data)
+            let buffers: Vec<_> = flags.buffers.iter().map(|len| filled(*len)).collect();
+            calls::send(&open.fd, &buffers, bits, stamps)
         };
         self.may_wait(fd, dont_wait, done).map(|taken| taken as i64)
     }
@@ -485,7 +488,7 @@ impl World for Kernel {
         fd: i32,
         (_, remote): (Place, Place),
         bytes: u32,
-        flags: WriteFlags,
+        flags: WriteFlags<'_>,
     ) -> Called {
         let address = ends::address(remote, self.v6());
         let data = vec![b'x'; bytes as usize];
