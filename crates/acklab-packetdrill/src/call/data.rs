@@ -37,6 +37,17 @@ fn is_absent(call: &Call) -> bool {
     has_buffer.contains(&call.name.as_str()) && call.args.get(1) == Some(&Value::Int(0))
 }
 
+/// What a call asks to be sent; of splice `fd` is where it comes from.
+#[derive(Default)]
+struct Sending {
+    fd: i32,
+    bytes: i64,
+    flags: i64,
+    stamps: u8,
+    /// Lengths of the buffers of a message.
+    buffers: Vec<u32>,
+}
+
 impl Caller<'_> {
     /// Sizes of the buffers of an iovec.
     fn buffers(&self, iov: &Value) -> Result<Vec<u32>, Trouble> {
@@ -53,42 +64,47 @@ impl Caller<'_> {
         Ok(self.buffers(iov)?.iter().map(|len| i64::from(*len)).sum())
     }
 
-    pub(super) fn send(&mut self, now: Us, pending: &mut Pending) -> Step {
-        let call = pending.call.clone();
-        let (mut fd, mut flags, mut stamps) = (self.fd(&call, 0)?, 0, 0);
-        let mut buffers = Vec::new();
-        let bytes = match call.name.as_str() {
-            "write" => self.int(&call, 2)?,
+    /// What a call asks to be sent.
+    fn sending(&self, call: &Call) -> Result<Sending, Trouble> {
+        let mut sending = Sending { fd: self.fd(call, 0)?, ..Sending::default() };
+        sending.bytes = match call.name.as_str() {
+            "write" => self.int(call, 2)?,
             "send" | "sendto" => {
-                flags = self.int(&call, 3)?;
-                self.int(&call, 2)?
+                sending.flags = self.int(call, 3)?;
+                self.int(call, 2)?
             }
-            "writev" => self.total(Self::arg(&call, 1)?)?,
-            "sendfile" => self.int(&call, 3)?,
-            "splice" => {
-                let from = fd;
-                fd = self.fd(&call, 2)?;
-                let most = self.int(&call, 4)?;
-                if !self.world().is_socket(fd) {
-                    return self.splice_out(now, pending, from, most);
-                }
-                // No more than the pipe holds.
-                match self.world().read(now, from, most as u32, ReadFlags::default()) {
-                    Ok(read) => read.bytes,
-                    Err(stop) => return self.finish(&call, Err(stop)),
-                }
-            }
+            "writev" => self.total(Self::arg(call, 1)?)?,
+            "sendfile" => self.int(call, 3)?,
+            "splice" => self.int(call, 4)?,
             _ => {
-                let message = Self::arg(&call, 1)?;
-                flags = self.int(&call, 2)?;
-                stamps = self.stamps_of(message)?;
+                let message = Self::arg(call, 1)?;
+                sending.flags = self.int(call, 2)?;
+                sending.stamps = self.stamps_of(message)?;
                 match message.field("msg_iov") {
-                    Some(iov) => buffers = self.buffers(iov)?,
+                    Some(iov) => sending.buffers = self.buffers(iov)?,
                     None => return unsupported("sendmsg without msg_iov"),
                 }
-                buffers.iter().map(|len| i64::from(*len)).sum()
+                sending.buffers.iter().map(|len| i64::from(*len)).sum()
             }
         };
+        Ok(sending)
+    }
+
+    pub(super) fn send(&mut self, now: Us, pending: &mut Pending) -> Step {
+        let call = pending.call.clone();
+        let Sending { mut fd, mut bytes, flags, stamps, buffers } = self.sending(&call)?;
+        if call.name == "splice" {
+            let (from, most) = (fd, bytes);
+            fd = self.fd(&call, 2)?;
+            if !self.world().is_socket(fd) {
+                return self.splice_out(now, pending, from, most);
+            }
+            // No more than the pipe holds.
+            match self.world().read(now, from, most as u32, ReadFlags::default()) {
+                Ok(read) => bytes = read.bytes,
+                Err(stop) => return self.finish(&call, Err(stop)),
+            }
+        }
         if self.datagrams.contains(&fd) {
             return self.send_datagram(now, &call, fd, bytes, flags);
         }
