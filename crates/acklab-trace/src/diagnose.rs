@@ -154,11 +154,14 @@ pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -
     let mut at_servers = server.flows;
     let mut flows = client.flows;
     for flow in &mut flows {
-        let same = |other: &Flow| other.endpoints == flow.endpoints;
+        let there = pair.at_server(&flow.endpoints);
+        let same = |other: &Flow| other.endpoints == there;
         let Some(at) = at_servers.iter().position(same) else { continue };
         let mut other = at_servers.swap_remove(at);
         flow.captured_near = Some("both".into());
         if let (Some(own), Some(its)) = (flow.directions.get_mut(1), other.directions.get_mut(1)) {
+            its.from.clone_from(&own.from);
+            its.to.clone_from(&own.to);
             std::mem::swap(own, its);
         }
     }

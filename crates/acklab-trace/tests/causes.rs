@@ -18,6 +18,8 @@ struct Script {
     writer: CaptureWriter<Vec<u8>>,
     ms: f64,
     id: [u16; 2],
+    /// The client's address and port.
+    client: u8,
     port: u16,
 }
 
@@ -25,7 +27,7 @@ impl Script {
     fn new() -> Self {
         let options = WriterOptions { link: LinkType::RAW, ..WriterOptions::default() };
         let writer = CaptureWriter::new(Vec::new(), options).expect("memory takes everything");
-        Self { writer, ms: 0.0, id: [100, 500], port: 40_000 }
+        Self { writer, ms: 0.0, id: [100, 500], client: 1, port: 40_000 }
     }
 
     fn at(&mut self, ms: f64) -> &mut Self {
@@ -44,8 +46,9 @@ impl Script {
             body,
         };
         self.id[from] += 1;
-        let bytes =
-            emit_ipv4(&packet, self.id[from], |node| Ipv4Addr::new(192, 0, 2, node.0 as u8));
+        let client = self.client;
+        let host = |node: NodeId| if node == NodeId(1) { client } else { node.0 as u8 };
+        let bytes = emit_ipv4(&packet, self.id[from], |node| Ipv4Addr::new(192, 0, 2, host(node)));
         let time = Time::from_nanos(1_700_000_000_000_000_000 + (self.ms * 1e6) as u64);
         self.writer.write_frame(time, &bytes, bytes.len() as u32).expect("memory takes everything");
         self
@@ -277,6 +280,64 @@ fn full_segments_that_never_arrive_are_the_paths() {
     assert!(find(&script.diagnosed(), CauseKind::PathMtu).is_none());
 }
 
+fn diagnosed_together(client: Script, server: Script, name: &str) -> Diagnosis {
+    let room = std::env::temp_dir().join(format!("acklab-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&room).unwrap();
+    let paths = ["client.pcap", "server.pcap"].map(|name| room.join(name));
+    for (path, script) in paths.iter().zip([client, server]) {
+        std::fs::write(path, script.capture()).unwrap();
+    }
+    let diagnosis = diagnose_pair(&paths[0], &paths[1], &Options::default()).unwrap();
+    std::fs::remove_dir_all(&room).unwrap();
+    diagnosis
+}
+
+/// Two connections through a NAT that gives both clients its own address and other ports; one request of each dies
+/// behind it. (The server's capture has the connections in the other order.)
+#[test]
+fn a_nat_between_two_captures_is_seen_through() {
+    let seen = |share: f64, port: u16, client: u8, isn: u32, script: &mut Script| {
+        (script.client, script.port) = (client, port);
+        let died = share > 0.0;
+        let (syn, answer) = (Flags::SYN, Flags::SYN.with(Flags::ACK));
+        script.at(10.0 * share).flags(0, syn, isn, 0);
+        script.at(20.0 - 10.0 * share).flags(1, answer, 7 * isn, isn + 1);
+        script.at(20.0 + 10.0 * share).flags(0, Flags::ACK, isn + 1, 7 * isn + 1);
+        for index in 0..10 {
+            let (seq, ack) = (isn + 1 + 50 * index, 7 * isn + 1 + 50 * index);
+            let start = 100.0 + 250.0 * f64::from(index);
+            if index == 4 {
+                if died {
+                    script.died(0);
+                } else {
+                    script.at(start - 200.0).data(0, seq, ack, 50);
+                }
+            }
+            script.at(start + 10.0 * share).data(0, seq, ack, 50);
+            script.at(start + 20.0 - 10.0 * share).data(1, ack, seq + 50, 50);
+        }
+    };
+    let (mut client, mut server) = (Script::new(), Script::new());
+    seen(0.0, 40_000, 1, 1_000_000, &mut client);
+    seen(0.0, 40_001, 1, 9_000_000, &mut client);
+    seen(1.0, 1_025, 9, 9_000_000, &mut server);
+    seen(1.0, 1_026, 9, 1_000_000, &mut server);
+    let diagnosis = diagnosed_together(client, server, "nat");
+    let pair = diagnosis.pair.expect("two captures");
+    assert_eq!(pair.connections.len(), 2);
+    for shared in &pair.connections {
+        let there = if shared.endpoints[0] == "192.0.2.1:40000" { 1_026 } else { 1_025 };
+        let translated = [format!("192.0.2.9:{there}"), "192.0.2.2:502".into()];
+        assert_eq!(shared.translated, Some(translated), "{shared:?}");
+        assert_eq!((shared.ways[0].lost_data, shared.ways[1].lost_data), (1, 0), "{shared:?}");
+    }
+    assert_eq!(diagnosis.flows.len(), 2, "each connection once");
+    for flow in &diagnosis.flows {
+        assert_eq!(flow.captured_near.as_deref(), Some("both"));
+        assert_eq!(flow.directions[1].to, flow.endpoints[0], "by the client's names");
+    }
+}
+
 /// A reset that the server's capture does not hold was made on the way.
 #[test]
 fn two_captures_tell_a_reset_from_nowhere() {
@@ -291,15 +352,9 @@ fn two_captures_tell_a_reset_from_nowhere() {
         if reset {
             script.at(650.0).flags(1, Flags::RST, 501, 0);
         }
-        script.capture()
+        script
     };
-    let room = std::env::temp_dir().join(format!("acklab-causes-{}", std::process::id()));
-    std::fs::create_dir_all(&room).unwrap();
-    let paths = ["client.pcap", "server.pcap"].map(|name| room.join(name));
-    std::fs::write(&paths[0], common(0.0, true)).unwrap();
-    std::fs::write(&paths[1], common(1.0, false)).unwrap();
-    let diagnosis = diagnose_pair(&paths[0], &paths[1], &Options::default()).unwrap();
-    std::fs::remove_dir_all(&room).unwrap();
+    let diagnosis = diagnosed_together(common(0.0, true), common(1.0, false), "reset");
     let pair = diagnosis.pair.expect("two captures");
     let way = &pair.connections[0].ways[1];
     assert_eq!((way.foreign_resets, way.lost_data, way.missed), (1, 0, 0), "{way:?}");

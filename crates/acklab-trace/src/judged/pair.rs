@@ -19,6 +19,24 @@ pub struct Pair {
     pub notes: Vec<String>,
 }
 
+impl Pair {
+    /// What the server's capture calls the two ends that the client's calls `endpoints`.
+    pub(crate) fn at_server(&self, endpoints: &[String; 2]) -> [String; 2] {
+        for shared in &self.connections {
+            let Some(translated) = &shared.translated else { continue };
+            let [client, server] = translated.clone();
+            let [here, there] = endpoints;
+            if shared.endpoints == [here, there].map(String::as_str) {
+                return [client, server];
+            }
+            if shared.endpoints == [there, here].map(String::as_str) {
+                return [server, client];
+            }
+        }
+        endpoints.clone()
+    }
+}
+
 /// The server's clock less the client's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
@@ -41,8 +59,10 @@ pub struct Clock {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Shared {
-    /// Client and server, `ip:port`.
+    /// Client and server, `ip:port`, as the client's capture has them.
     pub endpoints: [String; 2],
+    /// The same as the server's capture has them, where a NAT changes them on the way.
+    pub translated: Option<[String; 2]>,
     /// To the server, to the client.
     pub ways: [Way; 2],
     /// Which host waited.

@@ -52,6 +52,12 @@ impl Shared {
     fn sentences(&self, aligned: bool) -> Vec<String> {
         let [client, server] = &self.endpoints;
         let mut sentences = Vec::new();
+        if let Some([client_there, server_there]) = &self.translated {
+            sentences.push(format!(
+                "{client} and {server} are {client_there} and {server_there} in the server's capture: a NAT changes \
+                 addresses on the way.",
+            ));
+        }
         for (way, [from, to]) in self.ways.iter().zip([[client, server], [server, client]]) {
             sentences.push(format!("{from} > {to}: {}", way.words(from, to)));
         }

@@ -8,6 +8,7 @@
 mod clock;
 mod matching;
 mod packets;
+mod translated;
 mod waited;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ pub fn diagnose_pair(
     let [client_talks, server_talks] = talks;
     let shared: Vec<([Talk; 2], Matched)> = client_talks
         .into_pairs(server_talks)
+        .into_iter()
         .map(|pair| {
             let matched = Matched::of(&pair);
             (pair, matched)
@@ -55,7 +57,8 @@ pub fn diagnose_pair(
     let line = Line::of(shared.iter().flat_map(|(pair, matched)| matched.points(pair)));
     if shared.is_empty() {
         notes.push(
-            "no packet stands in both files: are they of the same time, and does no NAT change addresses between them?"
+            "no packet stands in both files: are they of the same time, and does nothing between them end connections \
+             and open its own (a proxy) or change their numbers?"
                 .into(),
         );
     }
@@ -101,18 +104,20 @@ fn describe(
     line: Option<&Line>,
     ends: [&Diagnosis; 2],
 ) -> Shared {
-    let endpoints = pair[0].ends.map(|end| end.to_string());
+    let names = [0, 1].map(|capture| pair[capture].ends.map(|end| end.to_string()));
     let held = |end: usize| -> f64 {
         let directions = ends[end].flows.iter().flat_map(|flow| &flow.directions);
-        let its =
-            directions.filter(|one| one.from == endpoints[end] && one.to == endpoints[1 - end]);
+        let names = &names[end];
+        let its = directions.filter(|one| one.from == names[end] && one.to == names[1 - end]);
         its.fold(0.0, |sum, one| sum + one.stalled_s())
     };
     let mut waited = line.map_or_else(Waited::default, |line| waited::of(pair, matched, line));
     waited.client_held_s = held(0).min(waited.client_s);
     waited.server_held_s = held(1).min(waited.server_s);
     let ways = [0, 1].map(|sender| way(pair, matched, sender, line));
-    Shared { endpoints, ways, waited }
+    let [endpoints, translated] = names;
+    let translated = (translated != endpoints).then_some(translated);
+    Shared { endpoints, translated, ways, waited }
 }
 
 fn way(pair: &[Talk; 2], matched: &Matched, sender: usize, line: Option<&Line>) -> Way {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::translated;
 use crate::capture::{CaptureError, CaptureReader};
 use crate::frame::dissect;
 use crate::segment::{Endpoint, Flags, Segment};
@@ -96,25 +97,35 @@ impl Talks {
     }
 
     /// The connections that stand in both, seen from the same end, in the order of time.
-    pub(super) fn into_pairs(self, mut other: Self) -> impl Iterator<Item = [Talk; 2]> {
-        self.by_ends.into_iter().filter_map(move |(key, mut talk)| {
-            let mut twin = other.by_ends.remove(&key)?;
+    pub(super) fn into_pairs(self, mut other: Self) -> Vec<[Talk; 2]> {
+        let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+        for (key, mut talk) in self.by_ends {
+            let Some(mut twin) = other.by_ends.remove(&key) else {
+                alone.push(talk);
+                continue;
+            };
             // A SYN tells who is the client; without one, whichever file was right about it.
-            let has_syn = |talk: &Talk| talk.packets.iter().any(|packet| packet.has(Flags::SYN));
             if talk.ends != twin.ends {
                 (talk, twin) =
-                    if has_syn(&talk) { (talk, twin.turned()) } else { (talk.turned(), twin) };
+                    if talk.has_syn() { (talk, twin.turned()) } else { (talk.turned(), twin) };
             }
+            pairs.push([talk, twin]);
+        }
+        pairs.extend(translated::pairs(alone, other.by_ends.into_values().collect()));
+        for talk in pairs.iter_mut().flatten() {
             talk.packets.sort_by_key(|packet| packet.time);
-            twin.packets.sort_by_key(|packet| packet.time);
-            Some([talk, twin])
-        })
+        }
+        pairs
     }
 }
 
 impl Talk {
+    fn has_syn(&self) -> bool {
+        self.packets.iter().any(|packet| packet.has(Flags::SYN))
+    }
+
     /// The same seen from the other end.
-    fn turned(self) -> Self {
+    pub(super) fn turned(self) -> Self {
         let [first, second] = self.ends;
         let turn = |packet: Packet| Packet { from: 1 - packet.from, ..packet };
         Self { ends: [second, first], packets: self.packets.into_iter().map(turn).collect() }

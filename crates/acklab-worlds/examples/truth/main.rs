@@ -454,10 +454,11 @@ fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
         let count = |of: fn(&two::Aligned) -> bool| all.iter().filter(|one| of(one)).count();
         let sum = |of: fn(&two::Aligned) -> u64| all.iter().map(of).sum::<u64>();
         println!(
-            "| {} ms, {} ppm, {} | {} | {} | {} | {} | {:.3}, {:.3} | {} | {}, {} | {} | {} |",
+            "| {} ms, {} ppm, {}{} | {} | {} | {} | {} | {:.3}, {:.3} | {} | {}, {} | {} | {} |",
             shift.ahead as f64 / 1e6,
             shift.drift_ppm,
             shift.damage.name(),
+            if shift.nat { ", behind a NAT" } else { "" },
             all.len(),
             count(|one| one.aligned),
             count(|one| one.within[0]),
