@@ -282,13 +282,13 @@ fn full_segments_that_never_arrive_are_the_paths() {
 
 fn diagnosed_together(client: Script, server: Script, name: &str) -> Diagnosis {
     let room = std::env::temp_dir().join(format!("acklab-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&room).unwrap();
+    std::fs::create_dir_all(&room).expect("a folder");
     let paths = ["client.pcap", "server.pcap"].map(|name| room.join(name));
     for (path, script) in paths.iter().zip([client, server]) {
-        std::fs::write(path, script.capture()).unwrap();
+        std::fs::write(path, script.capture()).expect("room on the disk");
     }
-    let diagnosis = diagnose_pair(&paths[0], &paths[1], &Options::default()).unwrap();
-    std::fs::remove_dir_all(&room).unwrap();
+    let diagnosis = diagnose_pair(&paths[0], &paths[1], &Options::default()).expect("readable");
+    std::fs::remove_dir_all(&room).expect("our folder");
     diagnosis
 }
 
