@@ -7,7 +7,7 @@ use acklab_core::time::{Span, Time};
 
 use crate::capture::{CaptureError, CaptureReader, Damage, Frame, LinkType};
 use crate::flow::{DirectionObserver, FlowTable};
-use crate::frame::{Skip, dissect};
+use crate::frame::{Skip, dissect, notice};
 
 /// What a capture held, beside its connections.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +116,12 @@ impl CaptureSummary {
                 }
                 table.on_segment(&dissected.segment);
             }
-            Err(skip) => self.on_skip(skip, frame.number, frame.link),
+            Err(skip) => {
+                self.on_skip(skip, frame.number, frame.link);
+                if let Some(notice) = (skip == Skip::NotTcp).then(|| notice(frame)).flatten() {
+                    table.on_notice(&notice);
+                }
+            }
         }
     }
 

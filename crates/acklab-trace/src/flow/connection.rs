@@ -9,8 +9,11 @@ use super::life::{Life, Reset};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
 use super::rtt::SENT_AGAIN_MIN;
+use super::told::Told;
 use super::unseen::Unseen;
 use super::vantage;
+use crate::frame::Notice;
+use crate::frame::notice::Reason;
 use crate::segment::{Flags, Segment};
 
 /// A live connection. Direction 0 is that of the client (who sent the SYN), else of the endpoint
@@ -157,6 +160,14 @@ impl<O: DirectionObserver> Connection<O> {
             let since = syn_acks.map(|syn_ack| segment.time.since(syn_ack));
             self.directions[1].ack_times.on_handshake(since);
         }
+    }
+
+    /// Takes what was said of a packet of this connection.
+    pub(super) fn on_notice(&mut self, notice: &Notice) {
+        let of = usize::from(notice.src != self.directions[0].from);
+        let life = &mut self.life;
+        let too_big = matches!(notice.reason, Reason::TooBig { .. });
+        Told::add(if too_big { &mut life.too_big } else { &mut life.unreachable }, notice, of);
     }
 
     /// Bytes that both observers hold.

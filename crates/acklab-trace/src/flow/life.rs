@@ -1,4 +1,6 @@
-//! How a connection began, and whether it was reset.
+//! How a connection began, whether it was reset, and what the path said of it.
+
+use super::told::Told;
 
 /// What the segments without data told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +14,10 @@ pub struct Life {
     pub fin: bool,
     /// The first RST.
     pub reset: Option<Reset>,
+    /// Packets that were said to be too big for the path.
+    pub too_big: Option<Told>,
+    /// Packets that were said not to come where they should.
+    pub unreachable: Option<Told>,
 }
 
 /// A segment that ended a connection.

@@ -18,6 +18,7 @@ mod report;
 mod rtt;
 mod stream;
 mod table;
+mod told;
 mod unseen;
 mod vantage;
 
@@ -26,6 +27,9 @@ pub use life::{Life, Reset};
 pub use observe::DirectionObserver;
 pub use report::{DirectionReport, Ending, FlowReport, FlowReports, Others};
 pub use table::{FlowTable, TableOptions};
+pub use told::Told;
+
+pub use crate::frame::notice::Reason;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::key::{BuildKeyHasher, FlowKey};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{Ending, FlowReport, FlowReports, Others};
+use crate::frame::Notice;
 use crate::segment::Segment;
 
 /// Limits of a [`FlowTable`].
@@ -112,6 +113,14 @@ impl<O: DirectionObserver> FlowTable<O> {
         self.latest = Some((key, slot));
         if let Some((_, connection)) = &mut self.slots[slot as usize] {
             connection.on_segment(segment);
+        }
+    }
+
+    /// Takes what was said of a packet; nothing comes of it where its connection was not seen.
+    pub(crate) fn on_notice(&mut self, notice: &Notice) {
+        let slot = self.index.get(&FlowKey::new(notice.src, notice.dst));
+        if let Some((_, connection)) = slot.and_then(|&slot| self.slots[slot as usize].as_mut()) {
+            connection.on_notice(notice);
         }
     }
 

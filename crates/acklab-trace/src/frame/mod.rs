@@ -12,11 +12,13 @@
 mod headers;
 mod ip;
 mod link;
+pub(crate) mod notice;
 mod skip;
 mod tcp;
 mod tunnel;
 
 pub(crate) use headers::{Headers, headers};
+pub(crate) use notice::{Notice, notice};
 pub(crate) use skip::Skip;
 
 use self::ip::ip_packet;

@@ -7,8 +7,8 @@ use super::Direction;
 use super::bare_acks;
 use super::causes::{self, Cause, CauseKind, Conversation};
 use super::protocol;
-use crate::flow::FlowReport;
 use crate::flow::facts::CapturePoint;
+use crate::flow::{FlowReport, Told};
 use crate::inferred::Lack;
 
 /// One connection.
@@ -35,6 +35,9 @@ pub struct Flow {
     pub directions: Vec<Direction>,
     /// What else took time, or ended it, each with its proof.
     pub causes: Vec<Cause>,
+    /// What the path said of its packets.
+    #[serde(skip)]
+    pub(crate) told: [Option<Told>; 2],
 }
 
 /// What the handshake agreed.
@@ -88,6 +91,7 @@ impl Flow {
             inferred: report.inferred,
             directions: report.directions.into_iter().map(|d| judged(*d.observed)).collect(),
             causes: Vec::new(),
+            told: [life.too_big, life.unreachable],
         };
         protocol::agree(&mut flow.directions);
         let causes = causes::cut_off(&flow.conversation(), &life).into_iter().collect();
@@ -108,6 +112,8 @@ impl Flow {
             endpoints: &self.endpoints,
             opened: self.handshake.is_some(),
             near: self.captured_near.as_deref(),
+            too_big: self.told[0],
+            unreachable: self.told[1],
         }
     }
 

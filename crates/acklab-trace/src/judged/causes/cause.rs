@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::direction::Direction;
+use crate::flow::Told;
 use crate::noted::course::Spell;
 
 /// A connection, as far as causes depend on it.
@@ -17,6 +18,9 @@ pub(in super::super) struct Conversation<'a> {
     pub(in super::super) opened: bool,
     /// Near which end the capture was taken.
     pub(in super::super) near: Option<&'a str>,
+    /// Packets that the path said were too big, and those that it said came nowhere.
+    pub(in super::super) too_big: Option<Told>,
+    pub(in super::super) unreachable: Option<Told>,
 }
 
 /// Something beside Nagle's algorithm that took time, or ended a connection.
@@ -66,6 +70,8 @@ pub enum CauseKind {
     NoAnswer,
     /// The path does not carry full segments.
     PathMtu,
+    /// Packets came nowhere, and a router or host said so.
+    Unreachable,
 }
 
 impl Cause {

@@ -7,10 +7,15 @@ use super::cause::{Cause, CauseKind, Conversation, hosts};
 use crate::noted::course::Spell;
 
 /// One cause for each side of the capture point on which some died; silences count where most did.
-pub(super) fn of(talk: &Conversation<'_>, direction: &Direction) -> Vec<Cause> {
+pub(super) fn of(talk: &Conversation<'_>, index: usize, direction: &Direction) -> Vec<Cause> {
     let course = &direction.course;
     // What came twice was sent again although it was there: its acknowledgment was late.
     let behind = course.lost_behind.saturating_sub(course.came_twice);
+    // What a router threw away and said so is no such loss; what was too big comes again in two pieces.
+    let told = [(talk.too_big, 2), (talk.unreachable, 1)].into_iter();
+    let told = told
+        .filter_map(|(told, pieces)| told.filter(|it| it.of == index).map(|it| it.count * pieces));
+    let behind = behind.saturating_sub(told.sum());
     let sides = [(CauseKind::LossBefore, course.lost_before), (CauseKind::LossBehind, behind)];
     let most = sides[0].1.max(sides[1].1);
     let [from, to] = hosts(direction);

@@ -8,6 +8,7 @@ mod loss;
 mod opening;
 mod path_mtu;
 mod turns;
+mod unreachable;
 
 use super::direction::Direction;
 
@@ -23,8 +24,9 @@ pub(super) fn of(talk: &Conversation<'_>, directions: &[Direction]) -> Vec<Cause
     for (index, direction) in directions.iter().enumerate() {
         causes.extend(turns::of(talk, index, direction));
         causes.extend(closed_window::of(talk, direction));
-        causes.extend(loss::of(talk, direction));
-        causes.extend(path_mtu::of(talk, direction));
+        causes.extend(loss::of(talk, index, direction));
+        causes.extend(path_mtu::of(talk, index, direction));
     }
+    causes.extend(unreachable::of(talk));
     causes
 }

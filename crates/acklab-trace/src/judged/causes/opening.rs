@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use acklab_core::time::Span;
 
 use super::cause::{Cause, CauseKind, Conversation};
-use crate::flow::{FlowReport, Life};
+use super::unreachable;
+use crate::flow::{FlowReport, Life, Told};
 use crate::segment::Endpoint;
 
 /// What is known of all attempts to reach one server that failed in one way.
@@ -15,6 +16,7 @@ struct Attempts {
     longest: Span,
     frame: u64,
     tries: u64,
+    told: Option<Told>,
 }
 
 /// The connections among `reports` that never came about, by server.
@@ -29,6 +31,7 @@ pub(crate) fn unopened<'r, R: 'r>(reports: impl Iterator<Item = &'r FlowReport<R
             longest: Span::ZERO,
             frame: report.first_frame,
             tries: 0,
+            told: report.life.unreachable,
         };
         let attempts = failed.entry((report.endpoints[1], kind)).or_insert(none);
         attempts.count += 1;
@@ -46,16 +49,29 @@ fn kind(life: &Life, packets: u64) -> Option<CauseKind> {
         life.reset.is_some_and(|reset| reset.by == 1) && packets <= u64::from(life.syns) * 2;
     // One SYN alone may have been answered after the capture's end.
     let silent = packets == u64::from(life.syns) && life.syns > 1;
-    match (alone, refused, silent) {
-        (true, true, _) => Some(CauseKind::Refused),
-        (true, _, true) => Some(CauseKind::NoAnswer),
+    let told = life.unreachable.is_some_and(|told| told.of == 0);
+    match (alone, refused, told, silent) {
+        (true, true, ..) => Some(CauseKind::Refused),
+        (true, _, true, _) => Some(CauseKind::Unreachable),
+        (true, _, _, true) => Some(CauseKind::NoAnswer),
         _ => None,
     }
 }
 
 fn cause(server: Endpoint, kind: CauseKind, attempts: &Attempts) -> Cause {
     let Attempts { count, tries, frame, .. } = *attempts;
-    let (proof, remedy) = if kind == CauseKind::Refused {
+    let told = attempts.told.filter(|_| kind == CauseKind::Unreachable);
+    let (proof, remedy) = if let Some(told) = told {
+        (
+            format!(
+                "{count} connections to {server} found no answer: {} said that their SYNs do not come there (first in frame {}): {}.",
+                told.by,
+                told.frame,
+                unreachable::words(told.reason)
+            ),
+            unreachable::remedy(&told, &server.to_string()),
+        )
+    } else if kind == CauseKind::Refused {
         (
             format!(
                 "{count} connections to {server} were refused: its host answered the SYN with RST (first in frame {frame})."
