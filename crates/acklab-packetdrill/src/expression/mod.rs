@@ -409,6 +409,20 @@ mod tests {
     }
 
     #[test]
+    fn signs_bind_as_in_python() {
+        for code in [
+            "assert (1 | 2 & 4) == 1",
+            "assert (12 & 1 << 2) == 4",
+            "assert (6 ^ 3 | 8 & 12) == 13",
+            "assert (1 << 2 + 1) == 8",
+            "assert 5 & 4 == 4",
+            "assert (-7 // 2, -7 % 2, 7 // -2, 7 % -2, -7 // -2, -7 % -2) == (-4, 1, -4, -1, 3, -1)",
+        ] {
+            assert_eq!(holds(code), Ok(1), "{code}");
+        }
+    }
+
+    #[test]
     fn conditions_choose_by_indentation() {
         let code =
             "\nx = 3\nif x > 2:\n  assert tcpi_snd_cwnd == 10\nelse:\n  assert 0\nassert x == 3\n";

@@ -57,8 +57,8 @@ pub(super) fn operate(left: &Datum, sign: &str, right: &Datum) -> Result<Datum, 
             "+" => a.checked_add(b),
             "-" => a.checked_sub(b),
             "*" => a.checked_mul(b),
-            "//" => a.checked_div_euclid(b),
-            "%" => a.checked_rem_euclid(b),
+            "//" => floored(a, b).map(|(quotient, _)| quotient),
+            "%" => floored(a, b).map(|(_, rest)| rest),
             "&" => Some(a & b),
             "|" => Some(a | b),
             "^" => Some(a ^ b),
@@ -79,6 +79,13 @@ pub(super) fn operate(left: &Datum, sign: &str, right: &Datum) -> Result<Datum, 
         "//" if b != 0.0 => Ok(Datum::Float((a / b).floor())),
         _ => Err(unsupported()),
     }
+}
+
+/// The quotient, rounded down, and a rest with the sign of `b`.
+fn floored(a: i128, b: i128) -> Option<(i128, i128)> {
+    let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+    let down = rest != 0 && (rest < 0) != (b < 0);
+    Some(if down { (quotient - 1, rest + b) } else { (quotient, rest) })
 }
 
 /// A format with its arguments, for messages.

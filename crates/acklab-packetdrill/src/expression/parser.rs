@@ -78,6 +78,9 @@ pub(super) struct Parser<'a> {
     names: &'a Names,
 }
 
+/// What binds closer stands below (Python's reference, section 6.17).
+const BITS: [&[&str]; 4] = [&["|"], &["^"], &["&"], &["<<", ">>"]];
+
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &str, names: &'a Names) -> Result<Self, Fault> {
         Ok(Self { tokens: tokens(text)?, at: 0, depth: 0, names })
@@ -148,7 +151,7 @@ impl<'a> Parser<'a> {
     }
 
     fn comparison(&mut self) -> Result<Datum, Fault> {
-        let mut left = self.bits()?;
+        let mut left = self.bits(0)?;
         let mut holds = None;
         loop {
             let sign = match self.tokens.get(self.at) {
@@ -165,7 +168,7 @@ impl<'a> Parser<'a> {
                 _ => break,
             };
             self.at += 1;
-            let right = self.bits()?;
+            let right = self.bits(0)?;
             let this = compare(&left, sign, &right)?;
             holds = Some(holds.unwrap_or(true) && this);
             left = right;
@@ -173,15 +176,17 @@ impl<'a> Parser<'a> {
         Ok(holds.map_or(left, truth))
     }
 
-    fn bits(&mut self) -> Result<Datum, Fault> {
-        let mut value = self.sum()?;
+    /// Of the signs between whole numbers those of `level` and what binds closer.
+    fn bits(&mut self, level: usize) -> Result<Datum, Fault> {
+        let Some(signs) = BITS.get(level) else { return self.sum() };
+        let mut value = self.bits(level + 1)?;
         loop {
             let sign = match self.tokens.get(self.at) {
-                Some(Token::Sign(s)) if ["&", "|", "^", "<<", ">>"].contains(s) => *s,
+                Some(Token::Sign(sign)) if signs.contains(sign) => *sign,
                 _ => return Ok(value),
             };
             self.at += 1;
-            let right = self.sum()?;
+            let right = self.bits(level + 1)?;
             value = operate(&value, sign, &right)?;
         }
     }
