@@ -27,11 +27,15 @@ pub(super) struct Simple {
 pub(super) struct Machine<'a, 'b> {
     pub(super) around: &'b mut Surroundings<'a>,
     variables: BTreeMap<String, String>,
+    /// What functions do.
+    functions: BTreeMap<String, Vec<Token>>,
     slept: Slept,
     steps: usize,
     pub(super) depth: usize,
-    /// `exit` was reached.
+    /// `exit` was reached, or `return`.
     over: bool,
+    /// It was `return`.
+    returns: bool,
     /// Commands that are not understood fail, and the script goes on.
     pub(super) lenient: bool,
 }
@@ -74,10 +78,12 @@ impl<'a, 'b> Machine<'a, 'b> {
         Self {
             around,
             variables: BTreeMap::new(),
+            functions: BTreeMap::new(),
             slept: 0,
             steps: 0,
             depth: 0,
             over: false,
+            returns: false,
             lenient: false,
         }
     }
@@ -92,9 +98,15 @@ impl<'a, 'b> Machine<'a, 'b> {
         self.slept += time;
     }
 
-    /// `exit`: nothing more runs.
-    pub(super) const fn end(&mut self) {
+    /// `exit`: nothing more runs; or `return`: nothing more of the function.
+    pub(super) const fn end(&mut self, returns: bool) {
         self.over = true;
+        self.returns = returns;
+    }
+
+    /// Gives a value to a name.
+    pub(super) fn assign(&mut self, name: &str, value: String) {
+        self.variables.insert(name.to_owned(), value);
     }
 
     /// Runs a text; returns whether its last command succeeded.
@@ -105,9 +117,13 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
         let all = tokens(text)?;
         let mut place = Place { tokens: &all, at: 0 };
-        let done = self.list(&mut place, &[], true)?;
-        if place.at < all.len() && !self.over {
-            return Err(format!("{:?} in a shell's command", all[place.at]));
+        let mut done = self.list(&mut place, &[], true)?;
+        while place.at < all.len() && !self.over {
+            if !self.lenient {
+                return Err(format!("{:?} in a shell's command", all[place.at]));
+            }
+            place.at += 1;
+            done = self.list(&mut place, &[], true)?;
         }
         self.over = false;
         self.depth -= 1;
@@ -148,18 +164,22 @@ impl<'a, 'b> Machine<'a, 'b> {
     fn pipe(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
         let negated = place.word() == Some("!");
         place.at += usize::from(negated);
-        let mut stages = Vec::new();
+        let (mut stages, mut fails) = (Vec::new(), false);
         loop {
-            self.steps += 1;
-            if self.steps > STEPS {
-                return Err("a shell's loop that does not end".to_owned());
-            }
+            self.step()?;
             let word = place.word().unwrap_or("").to_owned();
+            let defines = word == "function"
+                || matches!(place.tokens.get(place.at + 1), Some(Token::Sign("(")))
+                    && matches!(place.tokens.get(place.at + 2), Some(Token::Sign(")")));
             let compound = match word.as_str() {
                 "if" => Some(self.condition(place, live)),
                 "for" => Some(self.repetition(place, live)),
-                "while" | "until" | "case" | "function" | "select" => {
-                    return Err(format!("the shell's {word:?}"));
+                "while" | "until" => Some(self.while_it_holds(place, live)),
+                "case" => Some(self.case(place, live)),
+                "[[" => Some(self.brackets(place, live)),
+                "select" => return Err(format!("the shell's {word:?}")),
+                _ if defines && is_name(word.trim_end_matches("()")) => {
+                    Some(self.function(place, live))
                 }
                 "{" => Some(self.group(place, live)),
                 "" if place.take_sign("(") => Some(self.group(place, live)),
@@ -172,7 +192,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                 }
                 return Ok(done != negated);
             }
-            stages.push(self.simple(place, live)?);
+            match self.simple(place, live) {
+                Ok(simple) => stages.push(simple),
+                Err(_) if self.lenient => fails = true,
+                Err(what) => return Err(what),
+            }
             if !place.take_sign("|") {
                 break;
             }
@@ -180,6 +204,9 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
         if !live {
             return Ok(true);
+        }
+        if fails {
+            return Ok(negated);
         }
         match self.run_stages(stages) {
             Err(_) if self.lenient => Ok(negated),
@@ -233,10 +260,155 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
         }
         let first = stages.swap_remove(0);
-        if first.words.is_empty() {
-            return Ok(true);
+        let Some(name) = first.words.first() else { return Ok(true) };
+        match self.functions.get(name).cloned() {
+            Some(body) => self.call(&body, &first.words),
+            None => commands::run(self, &first),
         }
-        commands::run(self, &first)
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        self.steps += 1;
+        if self.steps > STEPS { Err("a shell's loop that does not end".to_owned()) } else { Ok(()) }
+    }
+
+    /// `NAME() { … }` or `function NAME { … }`.
+    fn function(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        place.at += usize::from(place.word() == Some("function"));
+        let name = place.word().unwrap_or("").trim_end_matches("()").to_owned();
+        place.at += 1;
+        if place.take_sign("(") && !place.take_sign(")") {
+            return Err(format!("the shell's function {name:?}"));
+        }
+        place.want("{")?;
+        let start = place.at;
+        self.list(place, &["}"], false)?;
+        let body = place.tokens[start..place.at].to_vec();
+        place.want("}")?;
+        if live {
+            self.functions.insert(name, body);
+        }
+        Ok(true)
+    }
+
+    /// Runs a function with its name and arguments.
+    fn call(&mut self, body: &[Token], words: &[String]) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("functions that call each other".to_owned());
+        }
+        let before = self.variables.clone();
+        self.assign("#", (words.len() - 1).to_string());
+        self.assign("@", words[1..].join(" "));
+        for at in 1..10.max(words.len()) {
+            self.assign(&at.to_string(), words.get(at).cloned().unwrap_or_default());
+        }
+        let done = self.list(&mut Place { tokens: body, at: 0 }, &[], true)?;
+        self.variables.retain(|name, _| !is_argument(name));
+        self.variables.extend(before.into_iter().filter(|(name, _)| is_argument(name)));
+        if std::mem::take(&mut self.returns) {
+            self.over = false;
+        }
+        self.depth -= 1;
+        Ok(done)
+    }
+
+    /// `while` or `until LIST; do … done`.
+    fn while_it_holds(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("loops within each other".to_owned());
+        }
+        let wanted = place.word() == Some("while");
+        place.at += 1;
+        let start = place.at;
+        let mut last = true;
+        loop {
+            place.at = start;
+            let holds = self.list(place, &["do"], live)? == wanted && live && !self.over;
+            place.want("do")?;
+            let done = self.list(place, &["done"], holds)?;
+            place.want("done")?;
+            if !holds {
+                break;
+            }
+            last = done;
+            self.step()?;
+        }
+        self.depth -= 1;
+        Ok(last)
+    }
+
+    /// `case WORD in PATTERN) … ;; … esac`.
+    fn case(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("conditions within each other".to_owned());
+        }
+        place.at += 1;
+        let subject = place.word().unwrap_or("").to_owned();
+        let subject = if live { self.expand(&subject)?.join(" ") } else { String::new() };
+        place.at += 1;
+        place.want("in")?;
+        let (mut open, mut last) = (live, true);
+        loop {
+            place.skip_ends();
+            if place.word() == Some("esac") {
+                break;
+            }
+            place.take_sign("(");
+            let mut fits = false;
+            while let Some(pattern) = place.word() {
+                let pattern = pattern.to_owned();
+                place.at += 1;
+                if open {
+                    let pattern = self.expand(&pattern)?.join(" ");
+                    fits |= shown::fits(&pattern, &subject);
+                }
+                place.take_sign("|");
+            }
+            if !place.take_sign(")") {
+                return Err("a shell's case without its patterns".to_owned());
+            }
+            let done = self.list(place, &["esac"], open && fits)?;
+            if open && fits {
+                (open, last) = (false, done);
+            }
+            place.take_sign(";;");
+        }
+        place.want("esac")?;
+        self.depth -= 1;
+        Ok(last)
+    }
+
+    /// `[[ … ]]`, with `&&` and `||` from left to right.
+    fn brackets(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        place.at += 1;
+        let (mut holds, mut asked) = (true, true);
+        loop {
+            let mut words = vec!["[[".to_owned()];
+            while let Some(word) = place.word().filter(|&word| word != "]]") {
+                let word = word.to_owned();
+                place.at += 1;
+                // No word is split here.
+                words.extend(if live { self.expand(&format!("{word}\"\""))? } else { Vec::new() });
+            }
+            if live && asked {
+                holds = match commands::run(self, &Simple { words, output: None }) {
+                    Err(_) if self.lenient => false,
+                    done => done?,
+                };
+            }
+            if place.take_sign("&&") {
+                asked = holds;
+            } else if place.take_sign("||") {
+                asked = !holds;
+            } else {
+                break;
+            }
+        }
+        place.want("]]")?;
+        Ok(holds)
     }
 
     /// `if`, whose branch is chosen; the others are read and do not run.
@@ -283,7 +455,10 @@ impl<'a, 'b> Machine<'a, 'b> {
         let mut values = Vec::new();
         while let Some(word) = place.word() {
             if live {
-                values.extend(self.expand(word)?);
+                match self.expand(word) {
+                    Err(_) if self.lenient => {}
+                    words => values.extend(words?),
+                }
             }
             place.at += 1;
         }
@@ -303,24 +478,29 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(last)
     }
 
-    /// One command; assignments before it are made.
+    /// One command; assignments before it are made. Where a word is not understood, the place is behind the command all the
+    /// same.
     fn simple(&mut self, place: &mut Place<'_>, live: bool) -> Result<Simple, String> {
         let mut command = Simple::default();
+        let mut fault = None;
         loop {
+            let live = live && fault.is_none();
             match place.tokens.get(place.at) {
                 Some(Token::Word(word)) => {
                     place.at += 1;
                     if !live {
                         continue;
                     }
-                    if command.words.is_empty()
-                        && let Some((name, value)) = assignment(word)
-                    {
-                        let value = self.expand(value)?.join(" ");
-                        self.variables.insert(name.to_owned(), value);
-                        continue;
+                    let sets =
+                        command.words.first().is_none_or(|first| SETTERS.contains(&first.as_str()));
+                    let set = assignment(word).filter(|_| sets);
+                    match self.expand(set.map_or(word, |(_, value)| value)) {
+                        Err(what) => fault = Some(what),
+                        Ok(words) => match set {
+                            Some((name, _)) => self.assign(name, words.join(" ")),
+                            None => command.words.extend(words),
+                        },
                     }
-                    command.words.extend(self.expand(word)?);
                 }
                 Some(Token::Redirect(op)) => {
                     let Some(Token::Word(target)) = place.tokens.get(place.at + 1) else {
@@ -328,16 +508,26 @@ impl<'a, 'b> Machine<'a, 'b> {
                     };
                     place.at += 2;
                     if live && op.starts_with('>') {
-                        command.output = Some(self.expand(target)?.join(" "));
+                        match self.expand(target) {
+                            Ok(words) => command.output = Some(words.join(" ")),
+                            Err(what) => fault = Some(what),
+                        }
+                    }
+                    if live && *op == "<<" {
+                        fault = Some("a text (<<) that a command reads".to_owned());
                     }
                 }
-                _ => return Ok(command),
+                _ => return fault.map_or(Ok(command), Err),
             }
         }
     }
 
     /// What a word stands for: quotes removed, variables and arithmetic worked out.
     fn expand(&mut self, raw: &str) -> Result<Vec<String>, String> {
+        if raw == "\"$@\"" {
+            let count: usize = self.variables.get("#").and_then(|n| n.parse().ok()).unwrap_or(0);
+            return Ok((1..=count).map(|at| self.variables[&at.to_string()].clone()).collect());
+        }
         let (mut text, mut splits, mut quoted) = (String::new(), false, false);
         let mut rest = raw;
         let mut within = false;
@@ -364,6 +554,13 @@ impl<'a, 'b> Machine<'a, 'b> {
                         }
                         len += next.len_utf8();
                     }
+                }
+                '`' => {
+                    let end = rest[1..].find('`').unwrap_or(rest.len() - 1);
+                    splits |= !within;
+                    let value = self.dollar(&format!("$({})", &rest[1..=end]))?;
+                    text.push_str(&value);
+                    len = (end + 2).min(rest.len());
                 }
                 '$' => {
                     len = dollar_length(rest)?;
@@ -401,6 +598,22 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(text.trim_end().to_owned())
     }
 
+    /// `${NAME:-WORD}` and its kin; `None`: not understood.
+    fn or_else(&mut self, name: &str, rest: &str) -> Option<Result<String, String>> {
+        let value = self.variables.get(name).cloned();
+        let (colon, rest) = rest.strip_prefix(':').map_or((false, rest), |rest| (true, rest));
+        let value = value.filter(|value| !colon || !value.is_empty());
+        let sign = rest.chars().next()?;
+        let mut word = || self.expand(&format!("\"{}\"", &rest[1..])).map(|words| words.join(" "));
+        Some(match (sign, value) {
+            ('-' | '=' | '?', Some(value)) => Ok(value),
+            ('+', None) => Ok(String::new()),
+            ('-' | '+', _) => word(),
+            ('=', None) => word().inspect(|value| self.assign(name, value.clone())),
+            _ => return None,
+        })
+    }
+
     fn dollar(&mut self, text: &str) -> Result<String, String> {
         if let Some(sum) = text.strip_prefix("$((").and_then(|t| t.strip_suffix("))")) {
             // Names stand in arithmetic without their sign, too.
@@ -416,19 +629,24 @@ impl<'a, 'b> Machine<'a, 'b> {
             if matches!(tokens.first(), Some(Token::Word(word)) if word == "nstat") {
                 return self.counted(&tokens);
             }
-            let words: Vec<String> = tokens
-                .into_iter()
-                .map(|token| match token {
-                    Token::Word(word) => word,
-                    Token::Sign(sign) => sign.to_owned(),
-                    Token::Redirect(_) => ">".to_owned(),
-                })
-                .collect();
+            let mut words = Vec::new();
+            for token in tokens {
+                match token {
+                    Token::Word(word) => words.extend(self.expand(&word)?),
+                    Token::Sign(sign) => words.push(sign.to_owned()),
+                    Token::Redirect(_) => words.push(">".to_owned()),
+                }
+            }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             return commands::output(self.around, &words)
                 .ok_or_else(|| format!("the output of {inner:?}"));
         }
-        let name = text.trim_start_matches('$').trim_matches(['{', '}']);
+        let name = text.trim_start_matches('$');
+        let name = name.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or(name);
+        let plain = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if let Some((name, rest)) = plain.filter(|&at| at > 0).map(|at| name.split_at(at)) {
+            return self.or_else(name, rest).ok_or_else(|| format!("the shell's {text}"))?;
+        }
         match name {
             "" => Ok("$".to_owned()),
             "?" => Ok("0".to_owned()),
@@ -442,6 +660,18 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 }
+
+/// Names of a function's arguments.
+fn is_argument(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit() || c == '#' || c == '@')
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+/// Commands whose words are assignments.
+const SETTERS: [&str; 5] = ["local", "export", "declare", "readonly", "typeset"];
 
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
@@ -525,6 +755,11 @@ mod tests {
             "nstat | grep -q TcpExtTCPHPAcks",
             "a=$(curl x)",
             "while true; do true; done",
+            "f() { f; }; f",
+            "sysctl -p - <<EOF\nnet.ipv4.tcp_sack=0\nEOF\n",
+            "cat /tmp/x > /proc/sys/net/ipv4/tcp_sack",
+            "echo ${X/a/b}",
+            "case x in x true ;; esac",
             "false",
         ] {
             assert!(settings(unknown).is_err(), "{unknown}");
@@ -532,10 +767,56 @@ mod tests {
     }
 
     #[test]
+    fn functions_conditions_and_what_stands_for_names_not_set_are_a_shells() {
+        for (text, sack, recovery) in [
+            ("set_it() { sysctl -q net.ipv4.tcp_$1=$2; }\nset_it sack 0; set_it recovery 2", 0, 2),
+            (
+                "function both {\n local v=${3:-2}\n for n in \"$@\"; do sysctl -q $n=$v; done\n return 0\n false\n}\nboth net.ipv4.tcp_sack net.ipv4.tcp_recovery",
+                2,
+                2,
+            ),
+            ("V=; sysctl -q net.ipv4.tcp_sack=${V:-0} net.ipv4.tcp_recovery=${W-${V:-3}}", 0, 3),
+            (
+                "export S=0; : ${R:=2}; sysctl -q net.ipv4.tcp_sack=$S net.ipv4.tcp_recovery=${R:+$R}",
+                0,
+                2,
+            ),
+            (
+                "n=0; while [ $n -lt 3 ]; do n=$((n + 1)); done; sysctl -q net.ipv4.tcp_recovery=$n",
+                1,
+                3,
+            ),
+            (
+                "case $(uname -r) in 4.*|5.*) false;; 6.*) echo 0 > /proc/sys/net/ipv4/tcp_sack;; *) false;; esac",
+                0,
+                1,
+            ),
+            (
+                "if [[ -f /proc/sys/net/ipv4/tcp_sack && \"a b\" != c || -z x ]]; then sysctl -q net.ipv4.tcp_sack=0; fi",
+                0,
+                1,
+            ),
+            (
+                "V=`sysctl -n net.ipv4.tcp_recovery`; sysctl -q net.ipv4.tcp_sack=\"`echo $V`\"",
+                1,
+                1,
+            ),
+        ] {
+            let sysctls = settings(text).unwrap_or_else(|what| panic!("{text}: {what}")).0;
+            assert_eq!(
+                (sysctls.of("tcp_sack"), sysctls.of("tcp_recovery")),
+                (sack, recovery),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_file_of_defaults_is_read_and_its_errors_change_nothing() {
         let folder = std::env::temp_dir().join(format!("acklab-defaults-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let text = "no_such_command\nsysctl -q net.ipv4.tcp_rmem=\"1 2 $((3*4))\"\n";
+        let text = "no_such_command\nA=(1 2 3)\ncat <<EOF\nit's\nEOF\nX=${Y/a/b}\nfor i in ${!A[@]}; do x; done\n\
+                    sysctl -q net.ipv4.tcp_rmem=\"1 2 $((3*4))\"\n";
         std::fs::write(folder.join("defaults.sh"), text).unwrap();
         let (mut sysctls, mut route) = (Sysctls::default(), Route::default());
         let mut around = Surroundings {

@@ -77,7 +77,7 @@ fn nstat(shown: &mut Shown, args: &[&str]) -> Result<String, String> {
 }
 
 /// A shell's pattern with `*`, at the end or at both.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let mut rest = name;
     for (index, part) in pattern.split('*').enumerate() {
         let Some(at) = rest.find(part).filter(|&at| at == 0 || index > 0) else { return false };
