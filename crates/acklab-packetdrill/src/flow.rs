@@ -8,6 +8,19 @@ use acklab_host::settings::{MS, Us};
 
 use crate::script::{Options, Packet};
 
+/// How a script has packets compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    /// Length of a tick of the host's timestamps, whose values are checked then; 0: they are not.
+    pub(crate) tick: Us,
+    /// By how much such a value may be off.
+    pub(crate) tolerance: Us,
+    /// An echo that the script has of no packet stands for as many ticks behind the first one.
+    pub(crate) scaled: bool,
+    /// A packet is what one packet brings.
+    pub(crate) strict: bool,
+}
+
 /// A connection as the script sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
@@ -25,6 +38,9 @@ pub(crate) struct Flow {
     v6: bool,
     /// The script's flow label and the host's.
     label: Option<(u32, u32)>,
+    /// The first timestamp of the script and of the host.
+    first_stamp: Option<(u32, u32)>,
+    rules: Rules,
     /// Nothing is compared.
     observes: bool,
     /// What left the host and no event was compared with.
@@ -33,8 +49,9 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// A connection between two places.
-    pub(crate) fn new(local: Place, remote: Place, observes: bool, v6: bool) -> Self {
-        Self { local, remote, v6, observes, ..Self::default() }
+    pub(crate) fn new(ends: (Place, Place), rules: Rules, observes: bool, v6: bool) -> Self {
+        let (local, remote) = ends;
+        Self { local, remote, v6, rules, observes, ..Self::default() }
     }
 
     /// The host's end and the script's.
@@ -98,7 +115,13 @@ impl Flow {
                     }
                 }
                 TcpOption::Stamp(_, echo) => {
-                    *echo = self.stamps.get(echo).copied().unwrap_or(*echo);
+                    *echo = match (self.stamps.get(echo), self.first_stamp) {
+                        (Some(&host), _) => host,
+                        (None, Some((script, host))) if self.rules.scaled => {
+                            echo.wrapping_sub(script).wrapping_add(host)
+                        }
+                        _ => *echo,
+                    };
                     if self.observes && *echo != 0 {
                         // Without expectations the script counts the host's clock from its first packet, as 1.
                         *echo = self.clock.unwrap_or(0).wrapping_add(*echo - 1);
@@ -192,7 +215,7 @@ impl Flow {
             let rest = segment.split(wanted);
             self.queue.push_front((at, rest));
         }
-        while segment.len > 0 && segment.len < wanted {
+        while segment.len > 0 && segment.len < wanted && !self.rules.strict {
             let joins = self.queue.front().is_some_and(|(when, next)| {
                 next.seq == segment.seq.wrapping_add(segment.len)
                     && next.len > 0
@@ -241,9 +264,8 @@ impl Flow {
         {
             return differs("win", segment.window.to_string(), window.to_string());
         }
-        if let Some(urgent) = packet.urgent
-            && segment.urgent != urgent
-        {
+        let urgent = packet.urgent.unwrap_or(0);
+        if segment.urgent != urgent {
             return differs("urg", segment.urgent.to_string(), urgent.to_string());
         }
         if let Some(allowed) = &packet.ecn
@@ -309,8 +331,16 @@ impl Flow {
             ));
         }
         for (a, b) in expected.iter().zip(&segment.options) {
-            if let (TcpOption::Stamp(script, _), TcpOption::Stamp(host, _)) = (a, b) {
-                self.stamps.insert(*script, *host);
+            if let (&TcpOption::Stamp(script, _), &TcpOption::Stamp(host, _)) = (a, b) {
+                self.stamps.insert(script, host);
+                let first = *self.first_stamp.get_or_insert((script, host));
+                let own = host.wrapping_sub(first.1).wrapping_add(first.0);
+                let off = own.wrapping_sub(script).cast_signed().unsigned_abs();
+                if Us::from(off) * self.rules.tick > self.rules.tolerance {
+                    return Err(format!(
+                        "TS val is {own}, counted from the script's first, expected {script}"
+                    ));
+                }
             }
         }
         Ok(())

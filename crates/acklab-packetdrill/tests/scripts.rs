@@ -282,3 +282,67 @@ fn the_tolerance_is_four_milliseconds_and_an_eighth_of_the_wait_unless_the_scrip
         assert_eq!(outcome.verdict, verdict, "{head}{wait}: {}", outcome.message);
     }
 }
+
+#[test]
+fn values_of_timestamps_are_checked_where_a_script_says_how_long_a_tick_is() {
+    let script = |head: &str, second: u32, echo: u32| {
+        format!(
+            "{head}0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +.1 < S 0:0(0) win 32792 <mss 1000,TS val 700 ecr 0>\n\
+             +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,TS val 5000 ecr 700>\n\
+             +.1 < . 1:1(0) ack 1 win 1000 <nop,nop,TS val 800 ecr 5000>\n+0 accept(3, ..., ...) = 4\n\
+             +.1 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1 <nop,nop,TS val {second} ecr 800>\n\
+             +.05 < . 1:1(0) ack 101 win 1000 <nop,nop,TS val 950 ecr {echo}>\n\
+             +0 %{{ assert 40000 < tcpi_rtt < 95000, tcpi_rtt }}%\n"
+        )
+    };
+    let tick = "--tcp_ts_tick_usecs=1000\n";
+    for (head, second, echo, verdict) in [
+        ("", 5200, 5200, Verdict::Pass),
+        ("", 9, 9, Verdict::Pass),
+        (tick, 5200, 5200, Verdict::Pass),
+        (tick, 5204, 5204, Verdict::Pass),
+        (tick, 5205, 5205, Verdict::Fail),
+        (tick, 5195, 5195, Verdict::Fail),
+        ("--tcp_ts_tick_usecs=2000000\n", 5200, 5200, Verdict::Unsupported),
+    ] {
+        let outcome = try_text(&script(head, second, echo));
+        assert_eq!(outcome.verdict, verdict, "{head}{second}: {}", outcome.message);
+    }
+    // An echo that is no value of any packet: with scaling one of the same clock.
+    let echoed = |head: &str, echo: u32| try_text(&script(head, 5200, echo)).seen;
+    let scaled = "--tcp_ts_ecr_scaled\n";
+    assert_eq!(echoed(scaled, 5199).len(), echoed(scaled, 5200).len());
+    assert_eq!(try_text(&script(scaled, 5200, 5199)).verdict, Verdict::Pass);
+}
+
+#[test]
+fn one_packet_is_what_one_packet_brings_where_a_script_is_strict() {
+    let script = |head: &str, expected: &str| {
+        format!(
+            "{head}0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +.1 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n\
+             +.1 < . 1:1(0) ack 1 win 9000\n+0 accept(3, ..., ...) = 4\n\
+             +0 setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0\n\
+             +0 write(4, ..., 500) = 500\n+0 write(4, ..., 500) = 500\n{expected}"
+        )
+    };
+    let (joined, apart) =
+        ("+0 > P. 1:1001(1000) ack 1\n", "+0 > P. 1:501(500) ack 1\n+0 > P. 501:1001(500) ack 1\n");
+    for (head, expected, verdict) in [
+        ("", joined, Verdict::Pass),
+        ("", apart, Verdict::Pass),
+        ("--strict_segments\n", joined, Verdict::Fail),
+        ("--strict_segments\n", apart, Verdict::Pass),
+    ] {
+        let outcome = try_text(&script(head, expected));
+        assert_eq!(outcome.verdict, verdict, "{head}{expected}: {}", outcome.message);
+    }
+    // No urgent pointer is one of 0.
+    let urgent = "+0 send(4, ..., 10, MSG_OOB) = 10\n";
+    for (said, verdict) in [(" urg 10", Verdict::Pass), ("", Verdict::Fail)] {
+        let text = format!("{apart}{urgent}+0 > PU. 1001:1011(10) ack 1{said}\n");
+        let outcome = try_text(&script("", &text));
+        assert_eq!(outcome.verdict, verdict, "{said}: {}", outcome.message);
+    }
+}

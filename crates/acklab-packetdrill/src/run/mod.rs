@@ -12,7 +12,7 @@ use acklab_host::settings::{MS, SECOND, Us};
 use crate::call::{Caller, Pending, Progress, Trouble};
 use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
-use crate::flow::Flow;
+use crate::flow::{Flow, Rules};
 use crate::script::{Event, Script, parse_with};
 use crate::shell::{Shown, Surroundings, machine};
 use crate::symbols;
@@ -201,6 +201,7 @@ struct Runner<'a> {
     later: VecDeque<(Event, Option<Us>)>,
     told: Told,
     observes: bool,
+    rules: Rules,
     /// A packet that no event expects fails the script, also behind the last one that an event expects.
     all_packets: bool,
     /// What code of the script assigned.
@@ -224,6 +225,7 @@ impl<'a> Runner<'a> {
             later: VecDeque::new(),
             told: Told::default(),
             observes: false,
+            rules: Rules::default(),
             all_packets: false,
             variables: Names::new(),
             next_remote: 50_000,
@@ -253,6 +255,7 @@ impl<'a> Runner<'a> {
                 return unsupported(0, format!("the definition {name}={value}"));
             }
         }
+        self.rules.tolerance = self.tolerance.least;
         if let Err(what) = self.caller.world().begin(START) {
             return fail(0, what);
         }
@@ -306,6 +309,12 @@ impl<'a> Runner<'a> {
                 }
                 self.tolerance.of_wait = (percent * 10.0) as Us;
             }
+            "tcp_ts_tick_usecs" => {
+                let known = |tick: &Us| *tick <= SECOND;
+                self.rules.tick = value.parse().ok().filter(known).ok_or_else(bad)?;
+            }
+            "tcp_ts_ecr_scaled" => self.rules.scaled = true,
+            "strict_segments" => self.rules.strict = true,
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
             // Of no other program.
@@ -329,10 +338,9 @@ impl<'a> Runner<'a> {
             // Of the program that runs scripts on a kernel; nothing that the host does depends on them. The MSS
             // that the host announces is its device's.
             "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
-            | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
-            | "send_omit_free" | "strict_segments" | "strict" | "so_filename" | "so_flags"
-            | "persistent_tun_dev" | "tcp_ts_ecr_scaled" | "code_command" | "code_format"
-            | "code_sockopt" | "is_anyip" => {}
+            | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "send_omit_free"
+            | "strict" | "so_filename" | "so_flags" | "persistent_tun_dev" | "code_command"
+            | "code_format" | "code_sockopt" | "is_anyip" => {}
             _ => return Err(bad()),
         }
         Ok(())
@@ -387,7 +395,8 @@ impl Runner<'_> {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
                 let v6 = self.caller.world().settings().1.ip_header == 40;
-                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes, v6));
+                self.flow =
+                    Some(Flow::new((segment.src, segment.dst), self.rules, self.observes, v6));
             }
             let flows = self.flow.iter_mut().chain(&mut self.others);
             let Some(flow) = flows.into_iter().find(|flow| flow.has(&segment)) else { continue };
