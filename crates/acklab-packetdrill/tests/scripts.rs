@@ -317,6 +317,18 @@ fn values_of_timestamps_are_checked_where_a_script_says_how_long_a_tick_is() {
 }
 
 #[test]
+fn what_follows_a_command_counts_from_its_end() {
+    let script = |next: &str| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 `sleep 0.5`\n{next} bind(3, ..., ...) = 0\n"
+        )
+    };
+    assert_eq!(try_text(&script("+0")).verdict, Verdict::Pass);
+    assert_eq!(try_text(&script("0.5")).verdict, Verdict::Pass);
+    assert_eq!(try_text(&script("0.4")).verdict, Verdict::Fail);
+}
+
+#[test]
 fn one_packet_is_what_one_packet_brings_where_a_script_is_strict() {
     let script = |head: &str, expected: &str| {
         format!(

@@ -70,8 +70,10 @@ impl Runner<'_> {
             }
             Kind::Code(code) => self.assert(line, code)?,
         }
+        // A command may take its time; what is relative to it comes after.
+        let takes = matches!(event.kind, Kind::Command(_));
         self.base = match (at, to) {
-            (Some(at), None) => at,
+            (Some(at), None) if !takes => at,
             _ => self.now,
         };
         Ok(())
