@@ -16,7 +16,10 @@ fuzz_target!(|text: &str| {
         }
     };
     let printed = query.to_string();
-    assert_eq!(parse(&printed).as_ref(), Ok(&query), "{printed}");
+    // Spaces may make it longer than what is read.
+    if printed.len() <= 16 << 10 {
+        assert_eq!(parse(&printed).as_ref(), Ok(&query), "{printed}");
+    }
     let Ok(bound) = query.bind(text, &["x", "itae", "queue.length"]) else { return };
     let mut monitor = bound.monitor(0);
     for (time, x) in [(0.0, 0.0), (0.5, 1e308), (0.5, -1.0), (40.0, f64::NAN)] {

@@ -138,13 +138,20 @@ impl Output<'_> {
             || !self.memory.redundant.is_empty()
     }
 
+    /// Whether all that was written has left: what waits for the peer's credit is no end, and copies would take the place
+    /// of others in a queue.
+    fn is_ending(&self) -> bool {
+        self.content.sending().waiting_bytes() == 0
+    }
+
     /// Whether anything on its way is worth a copy by now.
     fn copies_wait(&self) -> bool {
         let wanted = |item: &Item| match item {
             Item::Piece(piece) => self.content.sending().still_wanted(piece).is_some(),
             _ => false,
         };
-        self.paths.is_ripe(self.now, |items| items.as_slice().iter().any(wanted))
+        self.is_ending()
+            && self.paths.is_ripe(self.now, |items| items.as_slice().iter().any(wanted))
     }
 
     /// Whether the path has something to say besides content.
@@ -385,6 +392,9 @@ impl Output<'_> {
             return false;
         }
         let probes = self.paths[index].loss().probes() > 0;
+        if !probes && !self.is_ending() {
+            return false;
+        }
         let mut written = false;
         while let Some(items) = self.copy_oldest(probes, writer) {
             for item in items.as_slice() {

@@ -112,7 +112,7 @@ fn attach_bulk<O: Observer>(world: &mut World<O>, seed: u64, paths: &[[Addr; 2]]
 }
 
 /// Mbit/s of each of the connection's paths and of each rival.
-fn run(case: &Case, seed: u64) -> Vec<f64> {
+pub(crate) fn run(case: &Case, seed: u64) -> Vec<f64> {
     let delay = Span::from_micros(case.rtt_ms * 500 - 500);
     let queue = Discipline::drop_tail(Limit::bytes(RATE_BPS / 8000 * case.queue_ms));
     let bottleneck = Duplex {

@@ -188,8 +188,8 @@ impl Lossy {
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
             self.losses = Losses::default();
         }
-        if self.delay.reveals_queue()
-            && matches!(self.phase, Phase::Delay | Phase::Refresh { .. } | Phase::Compete)
+        // Also where the delay seemed to vary by itself: it was the queue's.
+        if self.delay.reveals_queue() && !matches!(self.phase, Phase::StartUp(_) | Phase::Match(_))
         {
             // What was lost may have overflowed.
             self.losses = Losses::default();
