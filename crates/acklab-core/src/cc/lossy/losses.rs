@@ -69,13 +69,20 @@ impl Losses {
         }
         let (sent, lost) = (self.block_sent, self.block_lost);
         (self.block_sent, self.block_lost) = (0.0, 0.0);
-        let (expected, deviation) = (self.share() * sent, self.variance(sent).sqrt());
-        // However bursty: less than half is no chance.
-        let dearth = BURSTY * lost < expected && expected - lost > DEVIATIONS * deviation;
-        if dearth && self.sent > sent {
+        if self.is_dearth(sent, lost) && self.sent > sent {
             (self.sent, self.lost) = (sent, self.lost * sent / self.sent);
         }
-        Some(lost < expected)
+        Some(lost < self.share() * sent)
+    }
+
+    /// However bursty: less than half is no chance.
+    fn is_dearth(&self, sent: f64, lost: f64) -> bool {
+        BURSTY * lost < self.share() * sent && self.is_fewer(sent, lost)
+    }
+
+    /// Whether so many of so many are fewer than chance explains.
+    pub(super) fn is_fewer(&self, sent: f64, lost: f64) -> bool {
+        self.share() * sent - lost > DEVIATIONS * self.variance(sent).sqrt()
     }
 
     /// Whether so many of so many are more than chance explains.

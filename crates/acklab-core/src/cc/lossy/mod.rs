@@ -19,6 +19,7 @@ mod delay;
 mod losses;
 mod noise;
 mod overflow;
+mod probation;
 mod rivalry;
 mod share;
 mod start_up;
@@ -28,6 +29,7 @@ mod varying;
 
 use self::delay::{Delay, FULL};
 use self::losses::Losses;
+use self::probation::Probation;
 use self::rivalry::{Finding, Rivals, Round};
 use self::share::{LOSING, Served, Share, wanted_queue};
 use self::start_up::StartUp;
@@ -80,6 +82,7 @@ pub struct Lossy {
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
     rivals: Rivals,
+    probation: Probation,
     marked: bool,
     /// A time-out, and no ACK since.
     is_silent: bool,
@@ -105,6 +108,7 @@ impl Lossy {
             srtt: 0.0,
             flight: WindowedMax::default(),
             rivals: Rivals::default(),
+            probation: Probation::default(),
             marked: false,
             is_silent: false,
         }
@@ -129,7 +133,12 @@ impl Lossy {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
                 (self.rate * trip).max(4.0 * self.mss)
             }
-            Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
+            Phase::Compete => {
+                let window = self.rivals.window() / (1.0 - self.losses.share());
+                self.probation
+                    .window()
+                    .map_or(window, |least| least.max(4.0 * self.mss).min(window))
+            }
             Phase::Match(matching) => matching.cwnd() as f64,
             Phase::Varying(varying) => varying.cwnd() as f64,
         }
@@ -352,7 +361,11 @@ impl Lossy {
 
     /// A round of the competition ends.
     fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: Packets) {
-        self.losses.doubt(packets.sent, packets.lost);
+        let Packets { sent, lost } = packets;
+        let least = self.delay.least().unwrap_or(0.0);
+        let delivered = served * (1.0 - lost / sent) * least;
+        self.probation.end_round(&mut self.losses, [sent, lost], delivered);
+        self.losses.doubt(sent, lost);
         // What overflowed was not served.
         let through = (1.0 - packets.lost / packets.sent) / (1.0 - self.losses.share());
         let served = served * through.min(1.0);
