@@ -135,7 +135,14 @@ fn defined_command(at: &mut Cursor<'_>) -> Option<String> {
 fn command(at: &mut Cursor<'_>) -> Result<String, SyntaxError> {
     at.want("`")?;
     let rest = at.rest();
-    let Some(end) = rest.find('`') else { return Err(at.error("a command without its end")) };
+    // A backquote behind a backslash is the shell's.
+    let mut escaped = false;
+    let ends = |c: char| {
+        let plain = !std::mem::take(&mut escaped);
+        escaped = plain && c == '\\';
+        plain && c == '`'
+    };
+    let Some(end) = rest.find(ends) else { return Err(at.error("a command without its end")) };
     at.advance(end + 1);
     Ok(rest[..end].to_owned())
 }
@@ -253,6 +260,15 @@ mod tests {
         assert_eq!(call.args[1], Value::Name("SOL_TCP".to_owned()));
         assert_eq!(call.args[3], Value::Text("new reno".to_owned()));
         assert_eq!(script.events[1].kind, Kind::Command("sysctl -q a=1".to_owned()));
+    }
+
+    #[test]
+    fn a_backquote_behind_a_backslash_is_the_shells() {
+        let script = parse("0 `echo \\`x\\` > /tmp/y; echo \\\\`\n+0 close(3) = 0\n").unwrap();
+        let whole = "echo \\`x\\` > /tmp/y; echo \\\\".to_owned();
+        assert_eq!(script.events[0].kind, Kind::Command(whole));
+        assert_eq!(script.events.len(), 2);
+        assert!(parse("0 `echo \\`\n").is_err());
     }
 
     #[test]
