@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::syntax::{Token, tokens};
+use super::syntax::{Token, dollar_length, tokens};
 use super::{Slept, Surroundings, commands, shown};
+use crate::expression;
 
 /// More commands no script about TCP has.
 const STEPS: usize = 10_000;
 /// Scripts that run each other, and conditions in conditions.
-pub(super) const DEEPEST: usize = 12;
+const DEEPEST: usize = 12;
+
+/// Longer words no command about TCP has.
+const LONGEST: usize = 1 << 16;
 
 /// A command with its words and where its output goes.
 #[derive(Clone, Debug, Default)]
@@ -22,44 +26,44 @@ pub(super) struct Simple {
 /// A shell without processes.
 pub(super) struct Machine<'a, 'b> {
     pub(super) around: &'b mut Surroundings<'a>,
-    pub(super) variables: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
     /// What functions do.
-    pub(super) functions: BTreeMap<String, Vec<Token>>,
+    functions: BTreeMap<String, Vec<Token>>,
     slept: Slept,
     steps: usize,
     pub(super) depth: usize,
     /// `exit` was reached, or `return`.
-    pub(super) over: bool,
+    over: bool,
     /// It was `return`.
-    pub(super) returns: bool,
+    returns: bool,
     /// Commands that are not understood fail, and the script goes on.
     pub(super) lenient: bool,
 }
 
-pub(super) struct Place<'t> {
-    pub(super) tokens: &'t [Token],
-    pub(super) at: usize,
+struct Place<'t> {
+    tokens: &'t [Token],
+    at: usize,
 }
 
 impl Place<'_> {
-    pub(super) fn word(&self) -> Option<&str> {
+    fn word(&self) -> Option<&str> {
         match self.tokens.get(self.at) {
             Some(Token::Word(word)) => Some(word),
             _ => None,
         }
     }
 
-    pub(super) fn take_sign(&mut self, sign: &str) -> bool {
+    fn take_sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.tokens.get(self.at), Some(Token::Sign(s)) if *s == sign);
         self.at += usize::from(found);
         found
     }
 
-    pub(super) fn skip_ends(&mut self) {
+    fn skip_ends(&mut self) {
         while self.take_sign(";") || self.take_sign("&") {}
     }
 
-    pub(super) fn want(&mut self, word: &str) -> Result<(), String> {
+    fn want(&mut self, word: &str) -> Result<(), String> {
         self.skip_ends();
         if self.word() == Some(word) {
             self.at += 1;
@@ -127,12 +131,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Commands up to one of `ends`; `live`: they run.
-    pub(super) fn list(
-        &mut self,
-        place: &mut Place<'_>,
-        ends: &[&str],
-        live: bool,
-    ) -> Result<bool, String> {
+    fn list(&mut self, place: &mut Place<'_>, ends: &[&str], live: bool) -> Result<bool, String> {
         let mut last = true;
         loop {
             place.skip_ends();
@@ -215,6 +214,24 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
+    /// `{ … }` or, where its opening is taken, `( … )`.
+    fn group(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("groups of commands within each other".to_owned());
+        }
+        let braces = place.word() == Some("{");
+        place.at += usize::from(braces);
+        let done = self.list(place, if braces { &["}"] } else { &[] }, live)?;
+        if braces {
+            place.want("}")?;
+        } else if !place.take_sign(")") {
+            return Err("( without its end".to_owned());
+        }
+        self.depth -= 1;
+        Ok(done)
+    }
+
     /// A pipe's commands: one whose output another looks at is understood only where that one writes it to a file.
     fn run_stages(&mut self, mut stages: Vec<Simple>) -> Result<bool, String> {
         if let [first, second] = stages.as_slice() {
@@ -250,9 +267,215 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
-    pub(super) fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), String> {
         self.steps += 1;
         if self.steps > STEPS { Err("a shell's loop that does not end".to_owned()) } else { Ok(()) }
+    }
+
+    /// `NAME() { … }` or `function NAME { … }`.
+    fn function(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        place.at += usize::from(place.word() == Some("function"));
+        let name = place.word().unwrap_or("").trim_end_matches("()").to_owned();
+        place.at += 1;
+        if place.take_sign("(") && !place.take_sign(")") {
+            return Err(format!("the shell's function {name:?}"));
+        }
+        place.want("{")?;
+        let start = place.at;
+        self.list(place, &["}"], false)?;
+        let body = place.tokens[start..place.at].to_vec();
+        place.want("}")?;
+        if live {
+            self.functions.insert(name, body);
+        }
+        Ok(true)
+    }
+
+    /// Runs a function with its name and arguments.
+    fn call(&mut self, body: &[Token], words: &[String]) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("functions that call each other".to_owned());
+        }
+        let before = self.variables.clone();
+        self.assign("#", (words.len() - 1).to_string());
+        self.assign("@", words[1..].join(" "));
+        for at in 1..10.max(words.len()) {
+            self.assign(&at.to_string(), words.get(at).cloned().unwrap_or_default());
+        }
+        let done = self.list(&mut Place { tokens: body, at: 0 }, &[], true)?;
+        self.variables.retain(|name, _| !is_argument(name));
+        self.variables.extend(before.into_iter().filter(|(name, _)| is_argument(name)));
+        if std::mem::take(&mut self.returns) {
+            self.over = false;
+        }
+        self.depth -= 1;
+        Ok(done)
+    }
+
+    /// `while` or `until LIST; do … done`.
+    fn while_it_holds(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("loops within each other".to_owned());
+        }
+        let wanted = place.word() == Some("while");
+        place.at += 1;
+        let start = place.at;
+        let mut last = true;
+        loop {
+            place.at = start;
+            let holds = self.list(place, &["do"], live)? == wanted && live && !self.over;
+            place.want("do")?;
+            let done = self.list(place, &["done"], holds)?;
+            place.want("done")?;
+            if !holds {
+                break;
+            }
+            last = done;
+            self.step()?;
+        }
+        self.depth -= 1;
+        Ok(last)
+    }
+
+    /// `case WORD in PATTERN) … ;; … esac`.
+    fn case(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("conditions within each other".to_owned());
+        }
+        place.at += 1;
+        let subject = place.word().unwrap_or("").to_owned();
+        let subject = if live { self.expand(&subject)?.join(" ") } else { String::new() };
+        place.at += 1;
+        place.want("in")?;
+        let (mut open, mut last) = (live, true);
+        loop {
+            place.skip_ends();
+            if place.word() == Some("esac") {
+                break;
+            }
+            place.take_sign("(");
+            let mut fits = false;
+            while let Some(pattern) = place.word() {
+                let pattern = pattern.to_owned();
+                place.at += 1;
+                if open {
+                    let pattern = self.expand(&pattern)?.join(" ");
+                    fits |= shown::fits(&pattern, &subject);
+                }
+                place.take_sign("|");
+            }
+            if !place.take_sign(")") {
+                return Err("a shell's case without its patterns".to_owned());
+            }
+            let done = self.list(place, &["esac"], open && fits)?;
+            if open && fits {
+                (open, last) = (false, done);
+            }
+            place.take_sign(";;");
+        }
+        place.want("esac")?;
+        self.depth -= 1;
+        Ok(last)
+    }
+
+    /// `[[ … ]]`, with `&&` and `||` from left to right.
+    fn brackets(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        place.at += 1;
+        let (mut holds, mut asked) = (true, true);
+        loop {
+            let mut words = vec!["[[".to_owned()];
+            while let Some(word) = place.word().filter(|&word| word != "]]") {
+                let word = word.to_owned();
+                place.at += 1;
+                // No word is split here.
+                words.extend(if live { self.expand(&format!("{word}\"\""))? } else { Vec::new() });
+            }
+            if live && asked {
+                holds = match commands::run(self, &Simple { words, output: None }) {
+                    Err(_) if self.lenient => false,
+                    done => done?,
+                };
+            }
+            if place.take_sign("&&") {
+                asked = holds;
+            } else if place.take_sign("||") {
+                asked = !holds;
+            } else {
+                break;
+            }
+        }
+        place.want("]]")?;
+        Ok(holds)
+    }
+
+    /// `if`, whose branch is chosen; the others are read and do not run.
+    fn condition(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("conditions within each other".to_owned());
+        }
+        place.at += 1;
+        let (mut open, mut last) = (live, true);
+        loop {
+            let holds = self.list(place, &["then"], open)?;
+            place.want("then")?;
+            let chosen = open && holds;
+            let done = self.list(place, &["elif", "else", "fi"], chosen)?;
+            last = if chosen { done } else { last };
+            open &= !chosen;
+            match place.word() {
+                Some("elif") => place.at += 1,
+                Some("else") => {
+                    place.at += 1;
+                    let done = self.list(place, &["fi"], open)?;
+                    last = if open { done } else { last };
+                    break;
+                }
+                _ => break,
+            }
+        }
+        place.want("fi")?;
+        self.depth -= 1;
+        Ok(last)
+    }
+
+    /// `for NAME in WORDS; do … done`.
+    fn repetition(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("loops within each other".to_owned());
+        }
+        place.at += 1;
+        let name = place.word().unwrap_or("").to_owned();
+        place.at += 1;
+        place.want("in")?;
+        let mut values = Vec::new();
+        while let Some(word) = place.word() {
+            if live {
+                match self.expand(word) {
+                    Err(_) if self.lenient => {}
+                    words => values.extend(words?),
+                }
+            }
+            place.at += 1;
+        }
+        place.want("do")?;
+        let start = place.at;
+        let mut last = true;
+        if values.is_empty() {
+            self.list(place, &["done"], false)?;
+        }
+        for value in values {
+            self.variables.insert(name.clone(), value);
+            place.at = start;
+            last = self.list(place, &["done"], live)?;
+        }
+        place.want("done")?;
+        self.depth -= 1;
+        Ok(last)
     }
 
     /// One command; assignments before it are made. Where a word is not understood, the place is behind the command all the
@@ -298,6 +521,149 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
         }
     }
+
+    /// What a word stands for: quotes removed, variables and arithmetic worked out.
+    fn expand(&mut self, raw: &str) -> Result<Vec<String>, String> {
+        if raw == "\"$@\"" {
+            let count: usize = self.variables.get("#").and_then(|n| n.parse().ok()).unwrap_or(0);
+            return Ok((1..=count).map(|at| self.variables[&at.to_string()].clone()).collect());
+        }
+        let (mut text, mut splits, mut quoted) = (String::new(), false, false);
+        let mut rest = raw;
+        let mut within = false;
+        while let Some(c) = rest.chars().next() {
+            let mut len = c.len_utf8();
+            match c {
+                '\'' if !within => {
+                    let end = rest[1..].find('\'').unwrap_or(rest.len() - 1);
+                    text.push_str(&rest[1..=end]);
+                    quoted = true;
+                    len = (end + 2).min(rest.len());
+                }
+                '"' => {
+                    within = !within;
+                    quoted = true;
+                }
+                '\\' => {
+                    if let Some(next) = rest[1..].chars().next() {
+                        if within && !"\"\\$`\n".contains(next) {
+                            text.push('\\');
+                        }
+                        if next != '\n' {
+                            text.push(next);
+                        }
+                        len += next.len_utf8();
+                    }
+                }
+                '`' => {
+                    let end = rest[1..].find('`').unwrap_or(rest.len() - 1);
+                    splits |= !within;
+                    let value = self.dollar(&format!("$({})", &rest[1..=end]))?;
+                    text.push_str(&value);
+                    len = (end + 2).min(rest.len());
+                }
+                '$' => {
+                    len = dollar_length(rest)?;
+                    splits |= !within;
+                    let value = self.dollar(&rest[..len])?;
+                    text.push_str(&value);
+                }
+                c => text.push(c),
+            }
+            rest = &rest[len..];
+            if text.len() > LONGEST {
+                return Err("a word without measure".to_owned());
+            }
+        }
+        if splits && !quoted {
+            return Ok(text.split_whitespace().map(str::to_owned).collect());
+        }
+        Ok(vec![text])
+    }
+
+    /// What nstat and the filters behind it print.
+    fn counted(&mut self, tokens: &[Token]) -> Result<String, String> {
+        let mut stages = vec![Vec::new()];
+        for token in tokens {
+            match token {
+                Token::Word(word) => {
+                    let words = self.expand(word)?;
+                    stages.last_mut().expect("there is one").extend(words);
+                }
+                Token::Sign("|") => stages.push(Vec::new()),
+                _ => return Err(format!("{token:?} behind nstat")),
+            }
+        }
+        let (text, _) = shown::pipe(self.around.shown, &stages)?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// `${NAME:-WORD}` and its kin; `None`: not understood.
+    fn or_else(&mut self, name: &str, rest: &str) -> Option<Result<String, String>> {
+        let value = self.variables.get(name).cloned();
+        let (colon, rest) = rest.strip_prefix(':').map_or((false, rest), |rest| (true, rest));
+        let value = value.filter(|value| !colon || !value.is_empty());
+        let sign = rest.chars().next()?;
+        let mut word = || self.expand(&format!("\"{}\"", &rest[1..])).map(|words| words.join(" "));
+        Some(match (sign, value) {
+            ('-' | '=' | '?', Some(value)) => Ok(value),
+            ('+', None) => Ok(String::new()),
+            ('-' | '+', _) => word(),
+            ('=', None) => word().inspect(|value| self.assign(name, value.clone())),
+            _ => return None,
+        })
+    }
+
+    fn dollar(&mut self, text: &str) -> Result<String, String> {
+        if let Some(sum) = text.strip_prefix("$((").and_then(|t| t.strip_suffix("))")) {
+            // Names stand in arithmetic without their sign, too.
+            let mut plain = self.expand(&format!("\"{}\"", sum.replace('"', "")))?.join(" ");
+            plain = plain.replace('/', "//");
+            let names = self.variables.iter().filter_map(|(n, v)| Some((n, v.parse().ok()?)));
+            return expression::whole_number(&plain, names)
+                .map(|n| n.to_string())
+                .ok_or_else(|| format!("the arithmetic {text}"));
+        }
+        if let Some(inner) = text.strip_prefix("$(").and_then(|t| t.strip_suffix(')')) {
+            let tokens = tokens(inner)?;
+            if matches!(tokens.first(), Some(Token::Word(word)) if word == "nstat") {
+                return self.counted(&tokens);
+            }
+            let mut words = Vec::new();
+            for token in tokens {
+                match token {
+                    Token::Word(word) => words.extend(self.expand(&word)?),
+                    Token::Sign(sign) => words.push(sign.to_owned()),
+                    Token::Redirect(_) => words.push(">".to_owned()),
+                }
+            }
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            return commands::output(self.around, &words)
+                .ok_or_else(|| format!("the output of {inner:?}"));
+        }
+        let name = text.trim_start_matches('$');
+        let name = name.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or(name);
+        let plain = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if let Some((name, rest)) = plain.filter(|&at| at > 0).map(|at| name.split_at(at)) {
+            return self.or_else(name, rest).ok_or_else(|| format!("the shell's {text}"))?;
+        }
+        match name {
+            "" => Ok("$".to_owned()),
+            "?" => Ok("0".to_owned()),
+            _ => match self.variables.get(name) {
+                Some(value) => Ok(value.clone()),
+                None if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+                    Ok(String::new())
+                }
+                None => Err(format!("the shell's {text}")),
+            },
+        }
+    }
+}
+
+/// Names of a function's arguments.
+fn is_argument(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit() || c == '#' || c == '@')
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,15 +1,13 @@
 //! Shell commands of scripts, as settings of the host: nothing is executed.
 //!
-//! `syntax`: the shell's tokens; `machine`: what runs, one after another; `compound`: conditions, loops, functions; `words`: variables;
-//! `commands`: what one command sets; `route`: iproute2; `shown`: nstat.
+//! `syntax`: the shell's tokens; `machine`: what runs, variables; `commands`: what one command sets; `route`: iproute2;
+//! `shown`: nstat.
 
 mod commands;
-mod compound;
 pub(crate) mod machine;
 mod route;
 mod shown;
 mod syntax;
-mod words;
 
 use std::path::Path;
 
