@@ -155,7 +155,7 @@ impl Runner<'_> {
             };
             self.next_remote += u16::from(packet.ports.is_none());
             let v6 = self.caller.world().settings().1.ip_header == 40;
-            self.flow = Some(Flow::new((local, remote), self.rules, self.observes, v6));
+            self.flow = Some(Flow::new((local, remote), self.tolerance.rules, self.observes, v6));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
         let segment = flow.inbound(packet);

@@ -166,12 +166,13 @@ struct Datagrams {
     queue: VecDeque<(Us, Datagram)>,
 }
 
-/// How much earlier or later than expected something may happen.
+/// How much earlier or later than expected something may happen, and how packets are compared.
 struct Tolerance {
     /// At the least.
     least: Us,
     /// In thousandths of what was waited.
     of_wait: Us,
+    rules: Rules,
 }
 
 /// What an outcome will tell of the way there.
@@ -201,7 +202,6 @@ struct Runner<'a> {
     later: VecDeque<(Event, Option<Us>)>,
     told: Told,
     observes: bool,
-    rules: Rules,
     /// A packet that no event expects fails the script, also behind the last one that an event expects.
     all_packets: bool,
     /// What code of the script assigned.
@@ -218,14 +218,17 @@ impl<'a> Runner<'a> {
             others: Vec::new(),
             datagrams: Datagrams::default(),
             folder,
-            tolerance: Tolerance { least: TOLERANCE, of_wait: TOLERANCE_OF_WAIT },
+            tolerance: Tolerance {
+                least: TOLERANCE,
+                of_wait: TOLERANCE_OF_WAIT,
+                rules: Rules::default(),
+            },
             now: START,
             base: START,
             pending: None,
             later: VecDeque::new(),
             told: Told::default(),
             observes: false,
-            rules: Rules::default(),
             all_packets: false,
             variables: Names::new(),
             next_remote: 50_000,
@@ -255,7 +258,7 @@ impl<'a> Runner<'a> {
                 return unsupported(0, format!("the definition {name}={value}"));
             }
         }
-        self.rules.tolerance = self.tolerance.least;
+        self.tolerance.rules.tolerance = self.tolerance.least;
         if let Err(what) = self.caller.world().begin(START) {
             return fail(0, what);
         }
@@ -311,10 +314,10 @@ impl<'a> Runner<'a> {
             }
             "tcp_ts_tick_usecs" => {
                 let known = |tick: &Us| *tick <= SECOND;
-                self.rules.tick = value.parse().ok().filter(known).ok_or_else(bad)?;
+                self.tolerance.rules.tick = value.parse().ok().filter(known).ok_or_else(bad)?;
             }
-            "tcp_ts_ecr_scaled" => self.rules.scaled = true,
-            "strict_segments" => self.rules.strict = true,
+            "tcp_ts_ecr_scaled" => self.tolerance.rules.scaled = true,
+            "strict_segments" => self.tolerance.rules.strict = true,
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
             // Of no other program.
@@ -395,8 +398,12 @@ impl Runner<'_> {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
                 let v6 = self.caller.world().settings().1.ip_header == 40;
-                self.flow =
-                    Some(Flow::new((segment.src, segment.dst), self.rules, self.observes, v6));
+                self.flow = Some(Flow::new(
+                    (segment.src, segment.dst),
+                    self.tolerance.rules,
+                    self.observes,
+                    v6,
+                ));
             }
             let flows = self.flow.iter_mut().chain(&mut self.others);
             let Some(flow) = flows.into_iter().find(|flow| flow.has(&segment)) else { continue };

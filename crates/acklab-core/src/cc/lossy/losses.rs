@@ -5,6 +5,8 @@
 //! deviations: the binomial one, widened by the uncertainty of p0 and by how much more than a binomial
 //! the path's own losses vary (bursts).
 
+use super::probation::Probation;
+
 /// What is known of the losses of a path; counts are packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
@@ -17,11 +19,20 @@ pub(super) struct Losses {
     /// The block under way.
     block_sent: f64,
     block_lost: f64,
+    probation: Probation,
 }
 
 impl Default for Losses {
     fn default() -> Self {
-        Self { sent: 0.0, lost: 0.0, dispersion: 1.0, trust: 1.0, block_sent: 0.0, block_lost: 0.0 }
+        Self {
+            sent: 0.0,
+            lost: 0.0,
+            dispersion: 1.0,
+            trust: 1.0,
+            block_sent: 0.0,
+            block_lost: 0.0,
+            probation: Probation::default(),
+        }
     }
 }
 
@@ -50,6 +61,18 @@ impl Losses {
     /// The path has changed: only these count.
     pub(super) fn relearn(&mut self, sent: f64, lost: f64) {
         (self.sent, self.lost, self.trust) = (sent, lost, 1.0);
+    }
+
+    /// A round with cross traffic in the queue, in which so many bytes were delivered: now and then the share is tried.
+    pub(super) fn try_share(&mut self, sent: f64, lost: f64, delivered: f64) {
+        if self.probation.end_round(self.share(), delivered) && self.is_fewer(sent, lost) {
+            self.relearn(sent, lost);
+        }
+    }
+
+    /// The window while the share is tried, bytes.
+    pub(super) fn window_of_trial(&self) -> Option<f64> {
+        self.probation.window()
     }
 
     /// A round with cross traffic in the queue: overflow may be among its losses, so nothing is learned; but
@@ -135,6 +158,7 @@ const DISPERSION_MAX: f64 = 16.0;
 
 #[cfg(test)]
 mod tests {
+    use super::super::probation::{EVERY, ROUNDS};
     use super::*;
     use crate::rng::Rng;
 
@@ -182,5 +206,35 @@ mod tests {
         let mut bad = Losses::default();
         alarms(&mut bad, &mut rng, 0.05, 100);
         assert!(!bad.is_excess(69.0, 6.0) && bad.is_excess(69.0, 14.0));
+    }
+
+    /// Rounds of 60 packets, 30 where the share is tried, of which `lost` of the two is lost; p0 at the end, learned as 0.4.
+    fn believed(rounds: u32, lost: [f64; 2]) -> f64 {
+        let mut losses = Losses::default();
+        let mut rng = Rng::named(1, "probation");
+        losses.relearn(1000.0, 400.0);
+        let mut before = false;
+        for _ in 0..rounds {
+            let (sent, share) = if before { (30, lost[1]) } else { (60, lost[0]) };
+            before = losses.window_of_trial().is_some();
+            let gone = (0..sent).filter(|_| rng.chance(share)).count();
+            losses.try_share(f64::from(sent), gone as f64, 1000.0);
+        }
+        losses.share()
+    }
+
+    #[test]
+    fn what_a_path_loses_of_less_it_loses_of_more() {
+        for share in [0.35, 0.4, 0.45] {
+            let kept = believed(1000, [share; 2]);
+            assert!((kept - 0.4).abs() < 0.05, "{share}: {kept}");
+        }
+    }
+
+    #[test]
+    fn overflow_ends_where_less_is_sent() {
+        assert!(believed(EVERY, [0.4, 0.0]) > 0.35, "not tried yet");
+        assert!(believed(EVERY + ROUNDS, [0.4, 0.0]) < 0.02);
+        assert!(believed(EVERY + ROUNDS, [0.4, 0.05]) < 0.2);
     }
 }

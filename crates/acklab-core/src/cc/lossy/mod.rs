@@ -29,7 +29,6 @@ mod varying;
 
 use self::delay::{Delay, FULL};
 use self::losses::Losses;
-use self::probation::Probation;
 use self::rivalry::{Finding, Rivals, Round};
 use self::share::{LOSING, Served, Share, wanted_queue};
 use self::start_up::StartUp;
@@ -82,7 +81,6 @@ pub struct Lossy {
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
     rivals: Rivals,
-    probation: Probation,
     marked: bool,
     /// A time-out, and no ACK since.
     is_silent: bool,
@@ -108,7 +106,6 @@ impl Lossy {
             srtt: 0.0,
             flight: WindowedMax::default(),
             rivals: Rivals::default(),
-            probation: Probation::default(),
             marked: false,
             is_silent: false,
         }
@@ -135,8 +132,8 @@ impl Lossy {
             }
             Phase::Compete => {
                 let window = self.rivals.window() / (1.0 - self.losses.share());
-                self.probation
-                    .window()
+                self.losses
+                    .window_of_trial()
                     .map_or(window, |least| least.max(4.0 * self.mss).min(window))
             }
             Phase::Match(matching) => matching.cwnd() as f64,
@@ -364,7 +361,7 @@ impl Lossy {
         let Packets { sent, lost } = packets;
         let least = self.delay.least().unwrap_or(0.0);
         let delivered = served * (1.0 - lost / sent) * least;
-        self.probation.end_round(&mut self.losses, [sent, lost], delivered);
+        self.losses.try_share(sent, lost, delivered);
         self.losses.doubt(sent, lost);
         // What overflowed was not served.
         let through = (1.0 - packets.lost / packets.sent) / (1.0 - self.losses.share());
