@@ -58,6 +58,11 @@ impl Losses {
         }
     }
 
+    /// Nothing is known any more. When the share is tried next does not change.
+    pub(super) fn forget(&mut self) {
+        *self = Self { probation: self.probation, ..Self::default() };
+    }
+
     /// The path has changed: only these count.
     pub(super) fn relearn(&mut self, sent: f64, lost: f64) {
         (self.sent, self.lost, self.trust) = (sent, lost, 1.0);

@@ -192,13 +192,13 @@ impl Lossy {
         self.share.note(got);
         self.rivals.unyielding().note(packets, got);
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
-            self.losses = Losses::default();
+            self.losses.forget();
         }
         // Also where the delay seemed to vary by itself: it was the queue's.
         if self.delay.reveals_queue() && !matches!(self.phase, Phase::StartUp(_) | Phase::Match(_))
         {
             // What was lost may have overflowed.
-            self.losses = Losses::default();
+            self.losses.forget();
             if lost > LOSING * sent {
                 self.share.limit(got);
             }
@@ -243,7 +243,7 @@ impl Lossy {
         if !self.tally.is_ruined(now, packets, matches!(self.phase, Phase::Delay)) {
             return false;
         }
-        self.losses = Losses::default();
+        self.losses.forget();
         self.share.limit(got);
         self.rate = got;
         self.phase = Phase::Refresh { rounds: RETREAT_ROUNDS };
@@ -350,7 +350,7 @@ impl Lossy {
     fn compete(&mut self, now: Time, flight: f64, doubtful: bool) {
         if !self.losses.is_known() {
             // Nothing is learned while rivals fill the queue, and a share that a few packets tell explains any loss.
-            self.losses = Losses::default();
+            self.losses.forget();
         }
         self.rivals.begin(now, self.mss, flight, doubtful);
         self.phase = Phase::Compete;
