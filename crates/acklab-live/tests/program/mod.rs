@@ -1,11 +1,11 @@
 //! The program that stalls: over and over it writes 10 bytes, then 100, and waits for 32, to a server of its own. It
-//! prints how long each exchange took. A line on its standard input has it connect anew.
+//! prints when each exchange began and how long it took. A line on its standard input has it connect anew.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use nix::sched::{CloneFlags, unshare};
 
@@ -24,7 +24,12 @@ pub(crate) fn namespace() -> bool {
 /// The running program, which ends with this value.
 pub(crate) struct Program {
     child: Child,
-    times: Receiver<f64>,
+    /// When each exchange began, seconds since 1970, and how long it took, milliseconds.
+    times: Receiver<(f64, f64)>,
+}
+
+fn now() -> f64 {
+    SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_secs_f64()
 }
 
 impl Program {
@@ -40,9 +45,10 @@ impl Program {
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let (sender, times) = mpsc::channel();
         std::thread::spawn(move || {
-            let times = lines
-                .map_while(Result::ok)
-                .filter_map(|line| line.strip_prefix(MARK)?.parse().ok());
+            let times = lines.map_while(Result::ok).filter_map(|line| {
+                let (began, took) = line.strip_prefix(MARK)?.split_once(' ')?;
+                Some((began.parse().ok()?, took.parse().ok()?))
+            });
             for time in times {
                 let _ = sender.send(time);
             }
@@ -59,14 +65,12 @@ impl Program {
         self.child.id()
     }
 
-    /// The median of the exchanges from now on, milliseconds.
+    /// The median of the exchanges from now on, milliseconds: many of before may still be on their way through the pipe.
     pub(crate) fn exchange_ms(&mut self) -> f64 {
-        let _ = self.times.try_iter().count();
-        for _ in 0..WARM_UP {
-            self.times.recv().expect("an exchange");
-        }
-        let mut times: Vec<f64> =
-            (0..21).map(|_| self.times.recv().expect("an exchange")).collect();
+        let from = now();
+        let later = self.times.iter().filter(|&(began, _)| began >= from);
+        let mut times: Vec<f64> = later.map(|(_, took)| took).skip(WARM_UP).take(21).collect();
+        assert_eq!(times.len(), 21, "the program goes on");
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     }
@@ -108,11 +112,11 @@ pub(crate) fn run() {
     loop {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a server");
         while anew.try_recv().is_err() {
-            let began = Instant::now();
+            let (at, began) = (now(), Instant::now());
             stream.write_all(&[1; 10]).expect("written");
             stream.write_all(&[2; 100]).expect("written");
             stream.read_exact(&mut [0; 32]).expect("an answer");
-            println!("{MARK}{}", began.elapsed().as_secs_f64() * 1e3);
+            println!("{MARK}{at} {}", began.elapsed().as_secs_f64() * 1e3);
         }
     }
 }
