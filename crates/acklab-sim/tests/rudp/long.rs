@@ -5,6 +5,8 @@
 //! the wire's time.
 
 use acklab_core::time::Span;
+use acklab_rudp::Config;
+use acklab_rudp::wire::Parameters;
 
 use crate::support::{Transfer, lane_of, ms};
 
@@ -48,4 +50,19 @@ fn other_long_roads_are_filled_as_well() {
         let (seconds, _) = runs(rate, delay_ms, loss, 0);
         assert!(seconds < most, "{rate}, {delay_ms} ms, {loss}: {seconds} s");
     }
+}
+
+/// Written content that waits for the peer's credit is no end of a transfer: nothing of it leaves twice for that.
+#[test]
+fn no_copies_leave_for_want_of_credit() {
+    let bytes = 2_000_000;
+    // Less than what the road holds.
+    let parameters =
+        Parameters { max_data: 100_000, max_stream_data: 100_000, ..Parameters::default() };
+    let config = Config { parameters, ..Config::default() };
+    let mut file = Transfer::of(1, &[lane_of("20mbit", 50, 0.05)], 1, &config).with_bytes(bytes);
+    let seconds = file.finish(ms(120_000));
+    let wire = file.net.wire_bytes() as f64 * 0.95 / bytes as f64;
+    println!("{seconds:.2} s, {wire:.3} of the payload");
+    assert!(wire < 1.1, "{wire}");
 }
