@@ -9,7 +9,8 @@
 //!
 //! A law that follows delay starves beside cross traffic that fills the queue. So where the queue stays though we
 //! give way, or loses more than the path's own share, a window of CUBIC takes over (`rivalry`), until a
-//! check finds no cross traffic in the queue; now and then it tries whether what is lost is the path's own (`probation`). Cross traffic that does not give way to loss is met by BBR (`unyielding`).
+//! check finds no cross traffic in the queue; now and then it tries whether what is lost is the path's own (`probation`).
+//! Cross traffic that does not give way to loss is met by BBR (`unyielding`).
 //!
 //! The least round trip is as old as 10 s at most: then half of the rate for a round shows it again.
 //!

@@ -2,8 +2,8 @@
 //!
 //! Beside others nothing is learned of p0, and a share that was overflow explains the overflow that it brings: who sends
 //! 1 / (1 - p0) times as much loses so much. Only sending less can tell: a path loses the same share of less, a queue
-//! does not. Now and then a probation sends for two rounds what was delivered of one, and what was lost of its packets
-//! stands for p0 where it is far less.
+//! does not. Now and then a probation sends for two rounds half of what was delivered in one, and what was lost of its
+//! packets stands for p0 where that is less by three deviations.
 
 /// When p0 is tried, and what is sent then.
 #[derive(Clone, Copy, Debug, Default)]
