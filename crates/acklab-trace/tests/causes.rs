@@ -325,6 +325,11 @@ fn a_sender_that_does_not_heed_what_a_router_says_of_its_size_is_named() {
     let cause = find(&deaf, CauseKind::PathMtu).expect("named");
     let said = "192.0.2.254 had said in frame 5 that packets of at most 1400 bytes pass";
     assert!(cause.proof.contains(said), "{cause:?}");
+    let sizeless = conversation(Some(0), false);
+    let cause = find(&sizeless, CauseKind::PathMtu).expect("named");
+    let said =
+        "192.0.2.254 had said in frame 5 that it is too big for the path, without what passes";
+    assert!(cause.proof.contains(said), "{cause:?}");
     assert_eq!(find(&conversation(None, false), CauseKind::PathMtu), None, "nothing ever arrived");
     assert_eq!(
         kinds(&conversation(Some(1400), true)),

@@ -31,10 +31,16 @@ pub(super) fn of(talk: &Conversation<'_>, index: usize, direction: &Direction) -
     let lower = "lower the MTU or the MSS (MSS clamping on the tunnel or router), or set net.ipv4.tcp_mtu_probing=1 on a Linux \
                  sender";
     let (proof, remedy) = match told {
-        Some(Told { by, frame, reason: Reason::TooBig { mtu: mtu @ 1.. }, .. }) => (
-            format!(
-                "{left}, though {by} had said in frame {frame} that packets of at most {mtu} bytes pass: {end}."
-            ),
+        Some(Told { by, frame, reason: Reason::TooBig { mtu }, .. }) => (
+            // A router from before RFC 1191 names no size.
+            match mtu {
+                0 => format!(
+                    "{left}, though {by} had said in frame {frame} that it is too big for the path, without what passes: {end}."
+                ),
+                _ => format!(
+                    "{left}, though {by} had said in frame {frame} that packets of at most {mtu} bytes pass: {end}."
+                ),
+            },
             format!(
                 "The host of {from} does not hear or heed it: let ICMP come to it through firewalls and NAT near it, {lower}."
             ),
