@@ -340,7 +340,8 @@ fn a_sender_that_does_not_heed_what_a_router_says_of_its_size_is_named() {
 
 /// Recorded of Linux 6.18 in three namespaces, at the client, 120 bytes of each frame: a router without an answer to its
 /// ARP, with `ip route add prohibit`, with an MTU of 1300 towards the server, and the same with a client that drops ICMP
-/// (strict `rp_filter`, the router's messages from an address to which no route leads).
+/// (strict `rp_filter`, the router's messages from an address to which no route leads). Over IPv6 the first three in one
+/// capture.
 #[test]
 fn what_the_kernels_router_says_is_understood() {
     let of = |name: &str| {
@@ -357,6 +358,11 @@ fn what_the_kernels_router_says_is_understood() {
     let [cause] = &of("deaf")[..] else { panic!("deaf") };
     assert!(cause.kind == CauseKind::PathMtu && cause.count == 5, "{cause:?}");
     assert!(cause.proof.contains("at most 1300 bytes pass"), "{cause:?}");
+    let [dead, prohibit] = &of("ipv6")[..] else { panic!("ipv6") };
+    for (cause, word) in [(dead, "does not reach the host"), (prohibit, "a rule forbids it")] {
+        assert!(cause.kind == CauseKind::Unreachable && cause.proof.contains(word), "{cause:?}");
+        assert!(cause.proof.contains("2001:db8:1::1 said"), "{cause:?}");
+    }
 }
 
 /// Only the client's SYN and what follows was captured: its answer was there.
