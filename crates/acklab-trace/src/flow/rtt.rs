@@ -155,7 +155,8 @@ impl AckTimes {
         let other = min.saturating_sub(measured.least);
         let quantile = |q| match measured.samples {
             0 => min,
-            _ => measured.times.quantile_up_to(q, measured.limit) + other,
+            // What is too soon to be the least is in the samples, too.
+            _ => measured.times.quantile_up_to(q, measured.limit).max(measured.least) + other,
         };
         Some(Rtt {
             min,

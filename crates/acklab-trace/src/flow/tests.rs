@@ -206,20 +206,22 @@ fn in_flight_window_and_ages_follow_data_and_acks() {
 /// show to be shorter than a slow handshake is so short.
 #[test]
 fn one_time_far_below_the_handshake_is_no_round_trip_and_several_are() {
-    let check = |soon: u32, expect: f64| {
+    let check = |soon: u32, of: u32, expect: f64| {
         let mut script = Script::new();
         script.handshake();
-        for i in 0..20 {
+        for i in 0..of {
             let ms = if i < soon { 0.02 } else { 30.0 };
             script.data(i * 100, 100).wait(ms).ack((i + 1) * 100).wait(5.0);
         }
         let rtt = script.forward().facts.rtt.unwrap();
         let least = rtt.to_receiver_min.unwrap().as_millis_f64();
-        assert!((least - expect).abs() < 0.001, "{soon} of 20: {least}");
+        assert!((least - expect).abs() < 0.001, "{soon} of {of}: {least}");
+        assert!(rtt.min <= rtt.p50, "{soon} of {of}: median {} of at least {}", rtt.p50, rtt.min);
     };
-    check(0, 30.0);
-    check(2, 30.0);
-    check(3, 0.02);
+    check(0, 20, 30.0);
+    check(2, 20, 30.0);
+    check(3, 20, 0.02);
+    check(2, 3, 30.0);
 }
 
 #[test]
