@@ -43,6 +43,12 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// Where to look when no write is known to be held, as a clause: a reader who waits wants to know why.
+    pub fn instead(&self) -> Option<String> {
+        let cause = self.causes.first().filter(|_| self.verdict.stalled != Some(true))?;
+        Some(cause.sentence())
+    }
+
     /// The diagnosis as one JSON object.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)

@@ -63,6 +63,9 @@ impl Diagnosis {
             let _ = writeln!(out, "{word} {of}\n");
         }
         paragraph(&mut out, "", &self.verdict.summary);
+        if let Some(cause) = self.instead() {
+            paragraph(&mut out, "", &format!("Look at this instead: {cause}."));
+        }
         for finding in &self.verdict.findings {
             // What the summary says already is not said again.
             let is_said = self.verdict.summary.contains(&finding.headline);

@@ -111,10 +111,7 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
         None if diagnosis.capture.tcp_segments == 0 => {
             (Tone::Unsure, "There is no TCP in this capture to judge.".to_owned())
         }
-        None if verdict.stalled.is_none() => {
-            (Tone::Unsure, "This capture cannot tell whether anything was held back.".to_owned())
-        }
-        None => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
+        None => not_held(diagnosis),
     };
     let mut explanation = vec![verdict.summary.clone()];
     explanation.extend(worst.map(|finding| finding.explanation.clone()));
@@ -130,6 +127,20 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
         ));
     }
     Verdict { tone, headline, explanation, fixes: worst.map(fixes).unwrap_or_default() }
+}
+
+/// Without a hold: the verdict, and where to look instead: a reader who waits is not sent away with a "no".
+fn not_held(diagnosis: &Diagnosis) -> (Tone, String) {
+    let (tone, verdict) = if diagnosis.verdict.stalled.is_none() {
+        (Tone::Unsure, "This capture cannot tell whether anything was held back")
+    } else {
+        (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here")
+    };
+    match diagnosis.instead() {
+        Some(cause) if tone == Tone::Fine => (Tone::Neutral, format!("{verdict}; but {cause}.")),
+        Some(cause) => (tone, format!("{verdict}; but {cause}.")),
+        None => (tone, format!("{verdict}.")),
+    }
 }
 
 /// The verdict in one sentence, without ports or figures.
@@ -470,6 +481,22 @@ mod tests {
         assert!(page.verdict.fixes.is_empty());
         let ladders = page.sections.iter().flat_map(|section| &section.blocks);
         assert_eq!(ladders.filter(|block| matches!(block, Block::Ladder(_))).count(), 0);
+    }
+
+    /// `ipv6.pcap`: SYNs that a router says do not arrive cost 3 s, and no write is held. `dead.pcap`: they alone.
+    #[test]
+    fn a_headline_without_a_hold_says_where_to_look_instead() {
+        for (name, tone, verdict) in
+            [("ipv6", Tone::Neutral, "No. Nothing was"), ("dead", Tone::Unsure, "This capture")]
+        {
+            let diagnosis = demo(&format!("../crates/acklab-trace/tests/icmp/{name}.pcap"));
+            let page = page(&diagnosis, name, vec![]);
+            let headline = &page.verdict.headline;
+            assert_eq!(page.verdict.tone, tone, "{headline}");
+            assert!(headline.starts_with(verdict), "{headline}");
+            assert!(headline.contains("; but packets to "), "{headline}");
+            assert!(diagnosis.to_text().contains("Look at this instead: packets to "), "{name}");
+        }
     }
 
     #[test]

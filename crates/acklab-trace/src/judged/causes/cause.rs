@@ -75,6 +75,30 @@ pub enum CauseKind {
 }
 
 impl Cause {
+    /// What happened and where, in a few words and without figures.
+    fn words(&self) -> String {
+        let host = &self.host;
+        match self.kind {
+            CauseKind::SlowServer => format!("the program at {host} answered late"),
+            CauseKind::SlowClient => format!("the program at {host} asked late"),
+            CauseKind::ClosedWindow => format!("the program at {host} did not read"),
+            CauseKind::LossBefore | CauseKind::LossBehind => {
+                format!("packets to {host} were lost and sent again")
+            }
+            CauseKind::Reset => format!("{host} reset a connection"),
+            CauseKind::Refused => format!("{host} refused connections"),
+            CauseKind::NoAnswer => format!("{host} did not answer"),
+            CauseKind::PathMtu => format!("the path to {host} does not carry full packets"),
+            CauseKind::Unreachable => format!("packets to {host} did not come there"),
+        }
+    }
+
+    /// The same with the time it took, where that is known.
+    pub(in super::super) fn sentence(&self) -> String {
+        let words = self.words();
+        if self.seconds > 0.0 { format!("{words} ({:.2} s in all)", self.seconds) } else { words }
+    }
+
     pub(super) fn of(kind: CauseKind, talk: &Conversation<'_>, host: &str, spell: Spell) -> Self {
         Self {
             kind,

@@ -61,10 +61,11 @@ fn kind(life: &Life, packets: u64) -> Option<CauseKind> {
 fn cause(server: Endpoint, kind: CauseKind, attempts: &Attempts) -> Cause {
     let Attempts { count, tries, frame, .. } = *attempts;
     let told = attempts.told.filter(|_| kind == CauseKind::Unreachable);
+    let connections = if count == 1 { "connection" } else { "connections" };
     let (proof, remedy) = if let Some(told) = told {
         (
             format!(
-                "{count} connections to {server} found no answer: {} said that their SYNs do not come there (first in frame {}): {}.",
+                "{count} {connections} to {server} found no answer: {} said that their SYNs do not come there (first in frame {}): {}.",
                 told.by,
                 told.frame,
                 unreachable::words(told.reason)
@@ -74,7 +75,7 @@ fn cause(server: Endpoint, kind: CauseKind, attempts: &Attempts) -> Cause {
     } else if kind == CauseKind::Refused {
         (
             format!(
-                "{count} connections to {server} were refused: its host answered the SYN with RST (first in frame {frame})."
+                "{count} {connections} to {server} refused: its host answered the SYN with RST (first in frame {frame})."
             ),
             format!(
                 "Nothing listens at {server}, its backlog overflows (tcp_abort_on_overflow), or a firewall rejects: look there."
@@ -83,7 +84,7 @@ fn cause(server: Endpoint, kind: CauseKind, attempts: &Attempts) -> Cause {
     } else {
         (
             format!(
-                "{tries} SYNs of {count} connections to {server} found no answer at all (first in frame {frame}): none came past the \
+                "{tries} SYNs of {count} {connections} to {server} found no answer at all (first in frame {frame}): none came past the \
                  capture point."
             ),
             format!(
