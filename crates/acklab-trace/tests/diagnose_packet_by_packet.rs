@@ -127,6 +127,81 @@ fn what_gathered_behind_a_loss_before_the_capture_point_was_held() {
     }
 }
 
+/// Log lines of 60 to 180 bytes, 5 to 35 ms apart, over 4 ms, captured at the receiver; every 25th is lost on the way there. What
+/// was written meanwhile leaves as the loss probe, and the lost line behind it; or, without a probe, the lost line comes
+/// after 215 ms and the others at its ACK. Without Nagle's algorithm each line comes by itself, the lost one soon after.
+#[test]
+fn lines_of_any_length_that_gathered_behind_a_loss_were_held() {
+    for (nagle, probes) in [(true, true), (true, false), (false, true)] {
+        let mut exchange = Exchange::with_handshake(4.0, 0.02);
+        let len = |line: u64| (60 + (line * 47) % 121) as u32;
+        let lengths = |lines: std::ops::Range<u64>| lines.map(len).sum::<u32>();
+        let at =
+            |line: u64| (0..line).map(|one| 5.0 + ((one * 13) % 31) as f64).sum::<f64>() + 20.0;
+        let offset = |line: u64| u64::from(lengths(0..line));
+        let mut line = 0;
+        while line < 200 {
+            let (lost, after) = (line % 25 == 24, line + 1);
+            let whole = |to: u64| offset(to);
+            if !lost {
+                exchange.data(at(line), 0, offset(line), len(line), 0);
+                exchange.ack(at(line) + 0.02, 1, whole(after));
+                line = after;
+            } else if nagle {
+                let repaired = at(line) + 215.0;
+                let next = (after..after + 80).find(|one| at(*one) > repaired).expect("a later line");
+                let rest = lengths(after..next);
+                let [first, second] = [(offset(line), len(line)), (offset(after), rest)];
+                let [first, second] = if probes { [second, first] } else { [first, second] };
+                exchange.data(repaired, 0, first.0, first.1, 0);
+                exchange.ack(repaired + 0.02, 1, whole(if probes { line } else { after }));
+                exchange.data(repaired + 4.1, 0, second.0, second.1, 0);
+                exchange.ack(repaired + 4.12, 1, whole(next));
+                line = next;
+            } else {
+                exchange.data(at(after), 0, offset(after), len(after), 0);
+                exchange.ack(at(after) + 0.02, 1, whole(line));
+                exchange.data(at(after) + 4.1, 0, offset(line), len(line), 0);
+                exchange.ack(at(after) + 4.12, 1, whole(after + 1));
+                line = after + 1;
+            }
+        }
+        let [found, _] = exchange.diagnose();
+        let held = found.holds();
+        assert_eq!(held > 0, nagle, "{held} with probes {probes}");
+        if nagle {
+            assert!((5..=8).contains(&held), "{held} with probes {probes}");
+            let wait = found.held[0].wait_ms[1];
+            assert!((150.0..=215.0).contains(&wait), "{wait} ms");
+        }
+    }
+}
+
+/// JSON by lines each 8 ms over 60 ms, captured at the receiver from the middle on: every segment leaves with the ACK of the one
+/// before, and holds the lines of that time. A program that writes a message of three lines for each ACK is no such one.
+#[test]
+fn lines_of_various_numbers_gathered() {
+    let talk = |lines: &dyn Fn(u32) -> u32| {
+        let mut exchange = Exchange::default();
+        let mut sent = 0;
+        for i in 0..40 {
+            let now = 60.15 * f64::from(i);
+            let line =
+                |n: u32| format!("{{\"count\":{i},\"value\":{}}}\n", (i * 37 + n * 91) % 1_009);
+            let text: String = (0..lines(i)).map(line).collect();
+            exchange.say(now, 0, text.as_bytes(), 0);
+            sent += text.len() as u64;
+            exchange.ack(now + 0.02, 1, sent);
+        }
+        let [found, _] = exchange.diagnose();
+        (found.holds(), found.writes.protocol)
+    };
+    let (holds, protocol) = talk(&|i| if i == 0 { 1 } else { 6 + (i * 7) % 4 });
+    assert_eq!(protocol, Some("lines"));
+    assert!(holds >= 35, "{holds}");
+    assert_eq!(talk(&|_| 3), (0, None));
+}
+
 /// The last segment's every repetition is lost, too; what is written meanwhile leaves with the FIN, 10 s later: the loss held
 /// it, and before nothing did.
 #[test]

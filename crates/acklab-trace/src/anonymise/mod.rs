@@ -22,7 +22,7 @@ use crate::capture::{
 use crate::diagnose::{Options, diagnose};
 use crate::frame::{Skip, headers};
 use crate::judged::Diagnosis;
-use crate::noted::{BareHeaders, opening};
+use crate::noted::{BareHeaders, LINES, bare_lines, opening};
 use crate::segment::Endpoint;
 
 pub use key::Key;
@@ -93,7 +93,13 @@ pub fn anonymise<W: Write>(
 struct Anonymiser {
     key: Key,
     addresses: Addresses,
-    framed: BTreeMap<Ends, BareHeaders>,
+    framed: BTreeMap<Ends, Bare>,
+}
+
+/// What may be kept of the payload of a direction whose messages are known.
+enum Bare {
+    Headers(BareHeaders),
+    Lines,
 }
 
 impl Anonymiser {
@@ -103,7 +109,8 @@ impl Anonymiser {
         let segment = &headers.segment;
         let ends = [segment.src, segment.dst];
         let payload = match self.framed.get_mut(&ends) {
-            Some(bare) if segment.payload_len > 0 => {
+            Some(Bare::Lines) => bare_lines(segment.payload),
+            Some(Bare::Headers(bare)) if segment.payload_len > 0 => {
                 bare.strip(segment.seq, segment.payload_len, segment.payload)
             }
             _ => opening::bare(segment.payload_len, segment.payload),
@@ -114,14 +121,16 @@ impl Anonymiser {
 }
 
 /// The directions whose messages are framed by a known protocol.
-fn framed(diagnosis: &Diagnosis) -> BTreeMap<Ends, BareHeaders> {
+fn framed(diagnosis: &Diagnosis) -> BTreeMap<Ends, Bare> {
     let end = |text: &str| -> Option<Endpoint> {
         let address: SocketAddr = text.parse().ok()?;
         Some(Endpoint { addr: address.ip(), port: address.port() })
     };
     let directions = diagnosis.flows.iter().flat_map(|flow| &flow.directions);
     let framed = directions.filter_map(|direction| {
-        let bare = BareHeaders::new(direction.writes.protocol?)?;
+        let protocol = direction.writes.protocol?;
+        let headers = || BareHeaders::new(protocol).map(Bare::Headers);
+        let bare = if protocol == LINES { Some(Bare::Lines) } else { headers() }?;
         Some(([end(&direction.from)?, end(&direction.to)?], bare))
     });
     framed.collect()

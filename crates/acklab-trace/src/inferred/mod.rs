@@ -9,6 +9,7 @@
 //! [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
+mod behind_loss;
 mod certainty;
 mod delay;
 mod fill;
@@ -93,6 +94,10 @@ impl Inference {
         take(&mut holds, unreleased::find(&replay, &decision, &round_trips));
         let gathered = gathered::find(notes, &decision, &holds);
         take(&mut holds, gathered);
+        let behind = behind_loss::find(notes, &decision, &round_trips, &holds);
+        // The same segments, kept since before the loss.
+        holds.retain(|hold| !behind.iter().any(|longer| longer.end == hold.end));
+        take(&mut holds, behind);
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(notes, &decision, &replay, by_ack, filled.len());

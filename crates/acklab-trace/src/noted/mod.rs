@@ -14,7 +14,7 @@ pub(crate) mod opening;
 mod recorder;
 mod tape;
 
-pub(crate) use framing::BareHeaders;
+pub(crate) use framing::{BareHeaders, LINES, bare_lines};
 pub(crate) use line::Line;
 pub(crate) use notes::Notes;
 pub(crate) use recorder::{BURST, Recorder};

@@ -10,7 +10,7 @@ use acklab_core::time::{Span, Time};
 
 use super::Line;
 use super::event::{AckNote, Counts, DataNote, Event, Kind};
-use super::framing::{FrameReader, Piece};
+use super::framing::{FrameReader, LINES, Piece};
 use super::notes::{Content, Notes};
 use super::opening::Openings;
 use super::tape::Tape;
@@ -178,7 +178,10 @@ impl Recorder {
             events: log.tape.unroll(),
             bulk: log.bulk,
             content: Content {
-                framing: log.frames.framing(),
+                // A message of these has several lines.
+                framing: log.frames.framing().filter(|framing| {
+                    framing.protocol != LINES || log.openings.protocol().is_none()
+                }),
                 openings: log.openings,
                 stamped_delays_ms: log.frames.stamped_delays_ms(),
             },

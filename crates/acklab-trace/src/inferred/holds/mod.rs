@@ -262,7 +262,7 @@ impl<'r> Case<'r> {
         };
         let apart = (0..departures.len()).filter(|i| self.held_probability(*i) < 0.5 && !at_ack(i));
         let apart: Vec<f64> = apart.map(|i| departures[i].interval_ms()).collect();
-        own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
+        own_beat::against(&clustered, &apart, self.replay, release, trips)
     }
 
     /// Whether it may have been held, though it left too late after the ACK for a host that is not busy, or while a loss was
@@ -363,8 +363,13 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
 
 /// Whether the sender had been silent for as long as its loss probe's timer takes.
 pub(super) fn is_probe(d: &Departure, trips: &RoundTrips) -> bool {
+    d.silence as f64 / 1e6 >= probe_ms(trips)
+}
+
+/// The least time that a loss probe of a lone segment takes, milliseconds.
+pub(super) fn probe_ms(trips: &RoundTrips) -> f64 {
     let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
-    d.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
+    (2.0 * round_trip).max(PROBE_LEAST_MS)
 }
 
 /// Whether it broke the rule sooner than any ACK can come: it waited for none, whatever the capture lacks.

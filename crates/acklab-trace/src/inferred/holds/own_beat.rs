@@ -10,7 +10,7 @@
 use acklab_core::math;
 
 use super::release::Release;
-use crate::inferred::replay::{Arrival, Departure};
+use crate::inferred::replay::{Departure, Replay};
 use crate::inferred::writes::{UNIT_MIN, gcd};
 use crate::inferred::{RoundTrips, Sample};
 
@@ -19,7 +19,7 @@ use crate::inferred::{RoundTrips, Sample};
 pub(super) fn against(
     clustered: &[&Departure],
     apart: &[f64],
-    arrivals: &[Arrival],
+    replay: &Replay,
     release: &Release,
     trips: &RoundTrips,
 ) -> f64 {
@@ -45,7 +45,7 @@ pub(super) fn against(
     };
     let chained = clustered.windows(2).filter(|w| w[1].before == w[0].time).count();
     let (len, same) = common_len(clustered);
-    let form = if gathers(clustered, len, arrivals) {
+    let form = if gathers(clustered, len, replay) {
         GATHERED
     } else if chained * 2 < clustered.len() {
         UNCHAINED
@@ -60,7 +60,10 @@ pub(super) fn against(
     let reach = SAME_MS.max(SAME_SHARE * middle).max(1.5 * intervals.iqr());
     let same = |interval: &&f64| (**interval - middle).abs() <= reach.min(0.1 * middle);
     let alike_apart = apart.iter().filter(same).count();
-    let kept = alike_apart >= APART_MIN && alike_apart * 3 >= apart.len();
+    // So many were let go by ACKs that the capture lacks.
+    let unseen = replay.damage.missing * count;
+    let more = alike_apart as f64 > unseen + 2.0 * unseen.sqrt();
+    let kept = more && alike_apart >= APART_MIN && alike_apart * 3 >= apart.len();
     let elsewhere = if kept { ELSEWHERE } else { 0.0 };
     told + placed(middle, release, trips) + form - RARER - elsewhere
 }
@@ -137,8 +140,16 @@ fn is_sharp(gaps: &Sample, trips: &RoundTrips) -> bool {
 }
 
 /// Whether segments carry several messages: some share a divisor with the others that is smaller
-/// than either, or all are multiples of the first segment, which nothing held back.
-fn gathers(clustered: &[&Departure], len: u64, arrivals: &[Arrival]) -> bool {
+/// than either, or all are multiples of the first segment, which nothing held back; or their lines, of various numbers,
+/// are told, and the first segment has one at most.
+fn gathers(clustered: &[&Departure], len: u64, replay: &Replay) -> bool {
+    let arrivals = &replay.arrivals;
+    if replay.by_lines {
+        let place = |d: &&Departure| arrivals.binary_search_by_key(&d.end, |a| a.end).ok();
+        let many = |at: usize| at > 0 && arrivals[at].frames >= arrivals[at - 1].frames + 2;
+        let several = clustered.iter().filter_map(place).filter(|at| many(*at)).count();
+        return several >= DOUBLES_MIN && several * 10 >= clustered.len() * 3;
+    }
     let lengths = clustered.iter().map(|d| u64::from(d.len));
     let first = arrivals.first().map_or(0, |a| a.end);
     let several = |unit: u64| unit >= UNIT_MIN && len >= 2 * unit && len.is_multiple_of(unit);

@@ -19,7 +19,7 @@ use self::sender::Sender;
 use self::turns::Turns;
 pub(super) use self::values::{AckRecord, Arrival, Asked, Damage, Departure, Fill, Marks, Silence};
 use crate::noted::event::{AckNote, DataNote, Event, Kind};
-use crate::noted::{BURST, Notes};
+use crate::noted::{BURST, LINES, Notes};
 
 /// One direction as its sender had it.
 #[derive(Debug, Default)]
@@ -48,6 +48,8 @@ pub(super) struct Replay {
     pub(super) settled: Option<i64>,
     /// What the capture lacks.
     pub(super) damage: Damage,
+    /// Its messages are lines of text, which [`Self::arrivals`] count.
+    pub(super) by_lines: bool,
 }
 
 impl Replay {
@@ -64,6 +66,7 @@ impl Replay {
         replay.settled = turns.settled(notes);
         replay.answers.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
+        replay.by_lines = notes.content.framing.is_some_and(|framing| framing.protocol == LINES);
         if notes.bulk {
             replay.arrivals.clear();
         }

@@ -1,4 +1,4 @@
-//! Message boundaries in a byte stream, by the framing of length-prefixed protocols.
+//! Message boundaries in a byte stream, by the framing of length-prefixed protocols, or by lines of text ([`lines`]).
 //!
 //! A [`FrameReader`] follows every protocol of the table [`PROTOCOLS`] through the stream at once: each
 //! reads the header where it expects one, jumps by the length it finds there, and drops out at the
@@ -8,12 +8,15 @@
 
 mod bare;
 mod in_band;
+mod lines;
 mod protocols;
 
 use acklab_core::time::Time;
 
 pub(crate) use bare::BareHeaders;
 use in_band::InBand;
+use lines::Lines;
+pub(crate) use lines::{LINES, bare_lines};
 use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
 
 /// Frames in a row that make a protocol believable.
@@ -45,6 +48,7 @@ pub(crate) struct FrameReader {
     tracks: Vec<Track>,
     started: bool,
     found: Found,
+    lines: Lines,
 }
 
 /// What the headers of the protocol that leads said.
@@ -96,12 +100,13 @@ impl FrameReader {
             track.on_data(piece, leads.then_some(&mut self.found));
         }
         self.tracks.retain(|t| t.alive || t.restarts < RESTARTS_MAX);
-        self.lead().map_or(0, |t| t.frames)
+        self.lines.on_data(piece);
+        self.lead().map_or(self.lines.complete, |t| t.frames)
     }
 
     /// Whether any protocol may still fit.
     pub(crate) fn is_live(&self) -> bool {
-        !self.started || !self.tracks.is_empty()
+        !self.started || !self.tracks.is_empty() || self.lines.is_live()
     }
 
     /// Delay of each message above the least of all, by the time stamps in the data, milliseconds;
@@ -112,17 +117,27 @@ impl FrameReader {
 
     /// The protocol that fits, if one does.
     pub(crate) fn framing(&self) -> Option<Framing> {
-        let lead = self.lead().filter(|t| t.frames >= FRAMES_MIN && t.is_aligned())?;
+        let sure = |frames: u64| frames as f64 / (frames as f64 + 1.0);
+        let Some(lead) = self.lead().filter(|t| t.frames >= FRAMES_MIN && t.is_aligned()) else {
+            let frames = self.lines.complete;
+            let fit = self.lead().is_none() && self.lines.fit();
+            return fit.then(|| Framing {
+                protocol: LINES,
+                frames,
+                size: None,
+                header_apart: false,
+                confidence: sure(frames),
+            });
+        };
         let sizes = &self.found.sizes;
         let total: u64 = sizes.iter().map(|s| s.1).sum();
         let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
-        let confidence = lead.frames as f64 / (lead.frames as f64 + 1.0);
         Some(Framing {
             protocol: lead.protocol.name,
             frames: lead.frames,
             size,
             header_apart: self.found.cut_behind_header * 2 > self.found.cut,
-            confidence,
+            confidence: sure(lead.frames),
         })
     }
 
