@@ -23,10 +23,12 @@ pub(super) fn find(
 ) -> Vec<Hold> {
     let all = passed(notes);
     let refuted = decision.breaks as usize * STRAYS_PART > all.len();
-    if notes.bulk || refuted || all.len() < SEGMENTS_MIN {
+    let probe_ms = probe_ms(trips);
+    let silent = |one: &Passed<'_>| !one.asked && one.interval_ms >= probe_ms;
+    if notes.bulk || refuted || all.len() < SEGMENTS_MIN || !all.iter().any(silent) {
         return Vec::new();
     }
-    let habit = Habit::of(&all, trips);
+    let habit = Habit::of(&all, probe_ms);
     let hold = |at: usize| {
         let (before, probability) = habit.kept(&all[..=at], trips)?;
         let d = all[at].data;
@@ -91,8 +93,7 @@ struct Habit {
 }
 
 impl Habit {
-    fn of(all: &[Passed<'_>], trips: &RoundTrips) -> Self {
-        let probe_ms = probe_ms(trips);
+    fn of(all: &[Passed<'_>], probe_ms: f64) -> Self {
         let free: Vec<&Passed<'_>> = all.iter().filter(|one| one.interval_ms < probe_ms).collect();
         let intervals = Sample::new(free.iter().map(|one| one.interval_ms).collect());
         let interval_ms = intervals.median();
@@ -111,19 +112,21 @@ impl Habit {
     /// When the last segment that passed before the loss did, and how likely the last of `all` was kept since.
     fn kept(&self, all: &[Passed<'_>], trips: &RoundTrips) -> Option<(Time, f64)> {
         let [.., before, one] = all else { return None };
-        let as_large = share(&self.lengths, f64::from(one.data.len), f64::INFINITY);
+        let as_large = || share(&self.lengths, f64::from(one.data.len), f64::INFINITY);
         if self.is_silent(one) && one.jumped {
-            return Some((before.data.time, 1.0 - AS_LARGE_WEIGHT * as_large));
+            return Some((before.data.time, 1.0 - AS_LARGE_WEIGHT * as_large()));
         }
         let [.., first, repaired, _] = all else { return None };
+        if one.asked || repaired.jumped || !self.is_silent(repaired) {
+            return None;
+        }
         let far_ms = trips.far_ms?;
         let gap_ms = one.data.time.since(one.ack?).as_millis_f64();
-        let released = gap_ms >= 0.9 * far_ms && gap_ms <= 1.15 * far_ms + LATE_MS;
-        if one.asked || repaired.jumped || !released || !self.is_silent(repaired) {
+        if gap_ms < 0.9 * far_ms || gap_ms > 1.15 * far_ms + LATE_MS {
             return None;
         }
         let as_soon = share(&self.intervals, 0.0, 1.25 * one.interval_ms);
-        Some((first.data.time, 1.0 - AS_LARGE_WEIGHT * as_large * (2.0 * as_soon).min(1.0)))
+        Some((first.data.time, 1.0 - AS_LARGE_WEIGHT * as_large() * (2.0 * as_soon).min(1.0)))
     }
 }
 
