@@ -149,7 +149,8 @@ fn lines_of_any_length_that_gathered_behind_a_loss_were_held() {
                 line = after;
             } else if nagle {
                 let repaired = at(line) + 215.0;
-                let next = (after..after + 80).find(|one| at(*one) > repaired).expect("a later line");
+                let next =
+                    (after..after + 80).find(|one| at(*one) > repaired).expect("a later line");
                 let rest = lengths(after..next);
                 let [first, second] = [(offset(line), len(line)), (offset(after), rest)];
                 let [first, second] = if probes { [second, first] } else { [first, second] };

@@ -67,7 +67,7 @@ pub(super) fn find(
     let hold = |i: usize| {
         let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
-        let owing = sight.owes && sight.is_owing(&all[i]);
+        let owing = sight.owes && is_owing(&all[i]);
         (hold.probability >= MAYBE).then_some(Hold { owing, ..placed })
     };
     riding.into_iter().filter_map(hold).collect()
@@ -111,7 +111,7 @@ impl Sight<'_> {
         let held = prior * density / (prior * density + (1.0 - prior) * ANSWERS);
         let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
         // What leaves an answer owing answered something earlier.
-        let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
+        let own = if self.owes && is_owing(d) { beyond.max(OWING) } else { beyond };
         let own = if self.open { own.max(UNASKED) } else { own };
         // Whoever spoke unasked once may have been held: that is for the bounds alone.
         let own = if self.replay.unasked > 0 { own.max(MAYBE) } else { own };
@@ -159,18 +159,14 @@ impl Sight<'_> {
         self.messages.in_segment(d.end) >= 2 || self.single(d).is_some_and(several)
     }
 
-    /// Whether the segment leaves an answer owing: what it says answered something earlier.
-    fn is_owing(&self, d: &Departure) -> bool {
-        d.unanswered.zip(self.replay.settled).is_some_and(|(left, all)| left > all)
-    }
-
     /// Whether that is the rule for segments that leave with the ACK; after a loss it happens to any.
     fn owes(&self, riding: &[usize]) -> bool {
-        let damage = self.replay.damage.missing + self.replay.damage.late;
         let at_ack = |d: &&Departure| d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
-        let with = riding.iter().map(|i| &self.replay.departures[*i]).filter(at_ack);
-        let owing = with.filter(|d| self.is_owing(d)).count();
-        damage <= 0.0 && owing >= OWING_MIN && owing * OWING_PART >= riding.len()
+        let counted = riding.iter().map(|i| &self.replay.departures[*i]);
+        let counted = counted.filter(|d| d.owing.is_some());
+        let owing = counted.clone().filter(at_ack).filter(|d| is_owing(d)).count();
+        let swapped = self.replay.damage.late > 0.0;
+        !swapped && owing >= OWING_MIN && owing * OWING_PART >= counted.count()
     }
 
     /// Of the segments that leave with the ACK, the share that no program explains which answers what comes: it
@@ -220,6 +216,11 @@ impl Sight<'_> {
         let alike = several.iter().filter(|ratio| (**ratio / usual - 1.0).abs() <= SAME_RATIO);
         alike.count() as f64 >= MIRRORED * several.len() as f64
     }
+}
+
+/// Whether the segment leaves an answer owing: what it says answered something earlier.
+fn is_owing(d: &Departure) -> bool {
+    d.owing.is_some_and(|more| more > 0)
 }
 
 /// The step of the clock that stamped the packets, ns, as far as the first departures show it; 0 where they are too few.

@@ -44,8 +44,6 @@ pub(super) struct Replay {
     pub(super) answers: Vec<u64>,
     /// New segments some time after one of the sender's own, with no data of the peer in between.
     pub(super) unasked: u64,
-    /// Messages of the peer that the sender leaves unanswered when it has answered all that it will.
-    pub(super) settled: Option<i64>,
     /// What the capture lacks.
     pub(super) damage: Damage,
     /// Its messages are lines of text, which [`Self::arrivals`] count.
@@ -63,9 +61,14 @@ impl Replay {
             }
         }
         let Stage { mut replay, heard, turns, .. } = stage;
-        replay.settled = turns.settled(notes);
-        replay.answers.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
+        let settled = turns.settled(notes, replay.damage.missing > 0.0);
+        for d in &mut replay.departures {
+            let at = settled.partition_point(|one| one.0 <= d.frame);
+            let settled = at.checked_sub(1).and_then(|at| settled[at].1);
+            d.owing = d.owing.zip(settled).map(|(left, settled)| left - settled);
+        }
+        replay.answers.extend(heard.iter().map(|_| u64::MAX));
         replay.by_lines = notes.content.framing.is_some_and(|framing| framing.protocol == LINES);
         if notes.bulk {
             replay.arrivals.clear();
@@ -190,7 +193,7 @@ impl<'n> Stage<'n> {
                 at: asked.at.filter(|at| clear.is_some_and(|c| *at < c.time + self.way)),
                 ..asked
             },
-            unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
+            owing: self.turns.left_by(data, clear.map(|clear| clear.time)),
             hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,

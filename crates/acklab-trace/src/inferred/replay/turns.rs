@@ -6,7 +6,7 @@
 use acklab_core::time::Time;
 
 use crate::noted::Notes;
-use crate::noted::event::{AckNote, DataNote, Event};
+use crate::noted::event::{AckNote, DataNote, Event, Kind};
 
 /// Counts messages both ways: by their framing, where both directions' is known; else segments, but that several of the
 /// usual length in one count as several.
@@ -17,13 +17,23 @@ pub(super) struct Turns<'n> {
     said: i64,
     /// Heard before the last message of the peer.
     before: i64,
-    /// After the first and the last segment of the sender, and the least: heard less said.
-    first: Option<i64>,
+    last_heard: Option<Time>,
+    /// The peer's framing began anew since the last segment.
+    anew: bool,
+    stretches: Vec<Stretch>,
+}
+
+/// Segments of the sender between which the counts are whole: framing that was lost and found again counts anew.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// Frame of its first segment, and how many there are.
+    frame: u64,
+    segments: u32,
+    /// Heard less said after the first, after the last, the least and the most.
+    first: i64,
     last: i64,
     least: i64,
-    last_heard: Option<Time>,
-    /// Framing was lost and found again, so that counts mean nothing.
-    restarted: bool,
+    most: i64,
 }
 
 /// How messages are counted.
@@ -56,11 +66,9 @@ impl<'n> Turns<'n> {
             heard: 0,
             said: 0,
             before: 0,
-            first: None,
-            last: 0,
-            least: 0,
             last_heard: None,
-            restarted: false,
+            anew: false,
+            stretches: Vec::new(),
         }
     }
 
@@ -72,6 +80,7 @@ impl<'n> Turns<'n> {
             Count::Usual(usual) => self.heard += messages(ack.len, usual[0]),
             Count::Framing(ends) => self.heard = ended(ends, ack.frame),
         }
+        self.anew |= self.heard < self.before;
     }
 
     /// New data is sent.
@@ -81,11 +90,27 @@ impl<'n> Turns<'n> {
             self.heard = ended(ends, data.frame);
         }
         let said = self.said_with(data);
-        self.restarted |= said < self.said;
+        // What it answers, or what it said before, may be among what the capture lacks.
+        let anew = said < self.said || data.hears_unseen || data.kind == Kind::Gap;
         self.said = said;
-        self.last = self.heard - self.said;
-        self.least = self.first.map_or(self.last, |_| self.least.min(self.last));
-        self.first.get_or_insert(self.last);
+        let open = self.heard - said;
+        match self.stretches.last_mut().filter(|_| !anew && !self.anew) {
+            Some(stretch) => {
+                stretch.segments += 1;
+                stretch.last = open;
+                stretch.least = stretch.least.min(open);
+                stretch.most = stretch.most.max(open);
+            }
+            None => self.stretches.push(Stretch {
+                frame: data.frame,
+                segments: 1,
+                first: open,
+                last: open,
+                least: open,
+                most: open,
+            }),
+        }
+        self.anew = false;
     }
 
     fn said_with(&self, data: &DataNote) -> i64 {
@@ -102,27 +127,35 @@ impl<'n> Turns<'n> {
         its.then(|| self.before + 1 - self.said_with(data))
     }
 
-    /// What is left unanswered where each request has one answer, in terms of [`Self::left_by`] (the notes may lack
-    /// what came before the first answer): as much as when all was said, if messages of one length each way are as
-    /// many; or as much after the first as after the last, or ever, if messages are counted exactly.
-    pub(super) fn settled(&self, notes: &Notes<'_>) -> Option<i64> {
-        if let Count::Usual(usual) = self.count {
-            let count = |bytes: u64, usual: Option<u32>| {
-                let usual = u64::from(usual?);
-                bytes.is_multiple_of(usual).then(|| bytes / usual)
+    /// What is left unanswered where each request has one answer, from each frame on, in terms of [`Self::left_by`] (the
+    /// notes may lack what came before the first answer): as much as when all was said, if messages of one length each way
+    /// are as many; or as much after the first as after the last, or ever, if messages are counted exactly. Where counts
+    /// began anew, the least since then. Lengths count nothing where the capture `lacks` segments.
+    pub(super) fn settled(&self, notes: &Notes<'_>, lacks: bool) -> Vec<(u64, Option<i64>)> {
+        let Count::Usual(usual) = self.count else {
+            let least = |(at, one): (usize, &Stretch)| {
+                // One that is behind throughout looks like one that never is.
+                let varied = one.segments >= STRETCH_MIN && one.most > one.least;
+                let shown = if at == 0 { one.first == one.least } else { varied };
+                (one.frame, Some(one.least).filter(|_| shown))
             };
-            let all = count(notes.opposite.stream.bytes, usual[0]);
-            if all.is_some() && all == count(notes.facts.stream.bytes, usual[1]) {
-                let heard = notes.events.iter().map(|event| match event {
-                    Event::Ack(ack) if ack.len > 0 => messages(ack.len, usual[0]),
-                    _ => 0,
-                });
-                return Some(heard.sum::<i64>() - self.said);
-            }
+            return self.stretches.iter().enumerate().map(least).collect();
+        };
+        let ([one], false) = (&self.stretches[..], lacks) else { return Vec::new() };
+        let count = |bytes: u64, usual: Option<u32>| {
+            let usual = u64::from(usual?);
+            bytes.is_multiple_of(usual).then(|| bytes / usual)
+        };
+        let all = count(notes.opposite.stream.bytes, usual[0]);
+        if all.is_some() && all == count(notes.facts.stream.bytes, usual[1]) {
+            let heard = notes.events.iter().map(|event| match event {
+                Event::Ack(ack) if ack.len > 0 => messages(ack.len, usual[0]),
+                _ => 0,
+            });
+            return vec![(one.frame, Some(heard.sum::<i64>() - self.said))];
         }
-        let exact = matches!(self.count, Count::Framing(_));
-        let first = self.first.filter(|first| *first == self.least && !self.restarted);
-        first.filter(|first| exact || *first == self.last)
+        let back = one.first == one.least && one.first == one.last;
+        vec![(one.frame, Some(one.first).filter(|_| back))]
     }
 }
 
@@ -145,5 +178,7 @@ fn usual(mut lengths: Vec<u32>) -> Option<u32> {
     (alike * 2 >= lengths.len() && middle > 0).then_some(middle)
 }
 
+/// Fewer segments since counts began anew may all leave an answer owing.
+const STRETCH_MIN: u32 = 8;
 /// So many segments show their usual length.
 const LOOKED_AT: usize = 1_024;

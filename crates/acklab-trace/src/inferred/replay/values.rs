@@ -25,8 +25,9 @@ pub(crate) struct Departure {
     pub(crate) peer_after: Option<Time>,
     /// Data of the peer since the segment before.
     pub(crate) asked: Asked,
-    /// Where the ACK rode on the last data of the peer: how many of its messages this one leaves unanswered.
-    pub(crate) unanswered: Option<i64>,
+    /// Where the ACK rode on the last data of the peer: how many more of its messages this one leaves unanswered than the
+    /// sender does when it has answered all that it will.
+    pub(crate) owing: Option<i64>,
     /// It acknowledges data of the peer that the capture does not hold, and may be the answer to it.
     pub(crate) hears_unseen: bool,
     /// One past its last stream offset.

@@ -21,7 +21,7 @@ use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
 
 /// Frames in a row that make a protocol believable.
 const FRAMES_MIN: u64 = 3;
-/// Segments at whose start a protocol may begin anew, for captures that begin mid-message.
+/// Segments in a row at whose start a protocol may begin anew, for captures that begin mid-message or lack segments.
 const RESTARTS_MAX: u8 = 16;
 /// Different frame sizes that are counted.
 const SIZES_MAX: usize = 8;
@@ -35,6 +35,8 @@ struct Track {
     header: [u8; HEADER_MAX],
     have: u8,
     frames: u64,
+    /// Frames of the longest run that the protocol explains, which may have ended where the capture lacks something.
+    proven: u64,
     /// Segments seen, and those that ended with a frame.
     segments: u64,
     aligned: u64,
@@ -118,7 +120,9 @@ impl FrameReader {
     /// The protocol that fits, if one does.
     pub(crate) fn framing(&self) -> Option<Framing> {
         let sure = |frames: u64| frames as f64 / (frames as f64 + 1.0);
-        let Some(lead) = self.lead().filter(|t| t.frames >= FRAMES_MIN && t.is_aligned()) else {
+        let proven = |track: &&Track| track.proven.max(track.run());
+        let lead = self.tracks.iter().rev().max_by_key(proven);
+        let Some(lead) = lead.filter(|track| proven(track) > 0) else {
             let frames = self.lines.complete;
             let fit = self.lead().is_none() && self.lines.fit();
             return fit.then(|| Framing {
@@ -134,10 +138,10 @@ impl FrameReader {
         let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
         Some(Framing {
             protocol: lead.protocol.name,
-            frames: lead.frames,
+            frames: proven(&lead),
             size,
             header_apart: self.found.cut_behind_header * 2 > self.found.cut,
-            confidence: sure(lead.frames),
+            confidence: sure(proven(&lead)),
         })
     }
 
@@ -153,6 +157,11 @@ impl Track {
         self.protocol.telling || self.aligned * 2 >= self.segments.min(self.frames)
     }
 
+    /// Frames of the present run, if they are believable.
+    fn run(&self) -> u64 {
+        if self.frames >= FRAMES_MIN && self.is_aligned() { self.frames } else { 0 }
+    }
+
     fn new(protocol: &'static Protocol, boundary: u64) -> Self {
         Self {
             protocol,
@@ -160,6 +169,7 @@ impl Track {
             header: [0; HEADER_MAX],
             have: 0,
             frames: 0,
+            proven: 0,
             segments: 0,
             aligned: 0,
             alive: true,
@@ -170,7 +180,9 @@ impl Track {
     fn on_data(&mut self, piece: Piece<'_>, mut found: Option<&mut Found>) {
         let Piece { time, offset, len, payload } = piece;
         if !self.alive {
-            self.restarts += 1;
+            let run = self.run();
+            self.proven = self.proven.max(run);
+            self.restarts = if run > 0 { 0 } else { self.restarts + 1 };
             (self.alive, self.boundary, self.have, self.frames) = (true, offset, 0, 0);
             (self.segments, self.aligned) = (0, 0);
         }
