@@ -2,10 +2,13 @@
 //! nothing is shown.
 
 use super::direction::Direction;
+use crate::noted::LINES;
 
 /// Gives both directions the protocol that one of them shows, or what the server's port suggests.
 pub(super) fn agree(directions: &mut [Direction]) {
-    let shown: Vec<&'static str> = directions.iter().filter_map(|d| d.writes.protocol).collect();
+    // Lines are the form of many protocols.
+    let named = |d: &Direction| d.writes.protocol.filter(|name| *name != LINES);
+    let shown: Vec<&'static str> = directions.iter().filter_map(named).collect();
     // What a handshake in HTTP agrees on is spoken from then on.
     let later = shown.iter().copied().find(|name| *name == "websocket");
     let Some(name) = later.or(shown.first().copied()) else {
@@ -15,9 +18,7 @@ pub(super) fn agree(directions: &mut [Direction]) {
         }
         return;
     };
-    for direction in
-        directions.iter_mut().filter(|d| later.is_some() || d.writes.protocol.is_none())
-    {
+    for direction in directions.iter_mut().filter(|d| later.is_some() || named(d).is_none()) {
         direction.writes.protocol = Some(name);
     }
 }
@@ -82,6 +83,7 @@ pub(super) fn spoken(protocol: &'static str) -> &'static str {
         "tpkt" => "ISO on TCP (TPKT)",
         "ethernet_ip" => "EtherNet/IP",
         "openflow" => "OpenFlow",
+        LINES => "lines of text",
         "tls" => "TLS",
         "mqtt" => "MQTT",
         "mongodb" => "MongoDB",

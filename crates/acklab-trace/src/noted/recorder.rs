@@ -10,7 +10,7 @@ use acklab_core::time::{Span, Time};
 
 use super::Line;
 use super::event::{AckNote, Counts, DataNote, Event, Kind};
-use super::framing::{FrameReader, LINES, Piece};
+use super::framing::{FrameReader, Piece};
 use super::notes::{Content, Notes};
 use super::opening::Openings;
 use super::tape::Tape;
@@ -178,10 +178,11 @@ impl Recorder {
             events: log.tape.unroll(),
             bulk: log.bulk,
             content: Content {
-                // A message of these has several lines.
-                framing: log.frames.framing().filter(|framing| {
-                    framing.protocol != LINES || log.openings.protocol().is_none()
-                }),
+                // What named itself has messages of its own.
+                framing: log
+                    .frames
+                    .framing()
+                    .filter(|framing| framing.telling || log.openings.protocol().is_none()),
                 openings: log.openings,
                 stamped_delays_ms: log.frames.stamped_delays_ms(),
             },

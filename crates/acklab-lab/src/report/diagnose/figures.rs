@@ -173,7 +173,13 @@ pub(super) fn close_up(direction: &Direction) -> Option<Block> {
 
 /// The whole connection over time.
 pub(super) fn overview(direction: &Direction) -> Option<Block> {
-    let (sent, acks) = (points(&direction.plots.data), points(&direction.plots.acks));
+    let (sent, mut acks) = (points(&direction.plots.data), points(&direction.plots.acks));
+    // What was acknowledged last stays so until the end.
+    if let (Some((at, acked)), Some((end, _))) = (acks.last().copied(), sent.last().copied())
+        && at < end
+    {
+        acks.push((end, acked));
+    }
     (sent.len() > 2).then(|| {
         Block::plot(
             "The whole stream over time",

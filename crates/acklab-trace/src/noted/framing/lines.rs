@@ -45,7 +45,7 @@ impl Lines {
     /// Whether they are, by what was seen.
     pub(super) fn fit(&self) -> bool {
         let various = (self.numbers & !1).count_ones() >= VARIOUS;
-        !self.out && various && self.aligned * 2 >= self.segments
+        !self.out && various && self.segments >= SEGMENTS_MIN && self.aligned * 2 >= self.segments
     }
 }
 
@@ -56,3 +56,5 @@ pub(crate) fn bare_lines(payload: &[u8]) -> Vec<u8> {
 
 /// So many numbers of lines in a segment are no program's choice.
 const VARIOUS: u32 = 4;
+/// Fewer segments are a greeting, or a few replies.
+const SEGMENTS_MIN: u64 = 20;

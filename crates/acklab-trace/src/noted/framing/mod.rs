@@ -21,6 +21,8 @@ use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
 
 /// Frames in a row that make a protocol believable.
 const FRAMES_MIN: u64 = 3;
+/// The same of a run that has ended, of headers that tell little.
+const FRAMES_UNTOLD: u64 = 20;
 /// Segments in a row at whose start a protocol may begin anew, for captures that begin mid-message or lack segments.
 const RESTARTS_MAX: u8 = 16;
 /// Different frame sizes that are counted.
@@ -79,6 +81,8 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct Framing {
     /// Name of the protocol.
     pub(crate) protocol: &'static str,
+    /// Whether other bytes hardly ever look like it.
+    pub(crate) telling: bool,
     /// Complete frames.
     pub(crate) frames: u64,
     /// The frame size that dominates (60 % or more), bytes.
@@ -121,12 +125,16 @@ impl FrameReader {
     pub(crate) fn framing(&self) -> Option<Framing> {
         let sure = |frames: u64| frames as f64 / (frames as f64 + 1.0);
         let proven = |track: &&Track| track.proven.max(track.run());
-        let lead = self.tracks.iter().rev().max_by_key(proven);
-        let Some(lead) = lead.filter(|track| proven(track) > 0) else {
+        // Headers that tell little may fit a few bytes of anything.
+        let past = self.tracks.iter().rev().max_by_key(proven).filter(|track| {
+            proven(track) >= if track.protocol.telling { 1 } else { FRAMES_UNTOLD }
+        });
+        let Some(lead) = self.lead().filter(|track| track.run() > 0).or(past) else {
             let frames = self.lines.complete;
             let fit = self.lead().is_none() && self.lines.fit();
             return fit.then(|| Framing {
                 protocol: LINES,
+                telling: false,
                 frames,
                 size: None,
                 header_apart: false,
@@ -138,6 +146,7 @@ impl FrameReader {
         let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
         Some(Framing {
             protocol: lead.protocol.name,
+            telling: lead.protocol.telling,
             frames: proven(&lead),
             size,
             header_apart: self.found.cut_behind_header * 2 > self.found.cut,
