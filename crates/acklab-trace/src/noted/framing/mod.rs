@@ -304,6 +304,48 @@ mod tests {
         assert_eq!(reader.framing().expect("fits").frames, 10);
     }
 
+    /// Behind what the capture lacks the stream begins in the middle of a message, as often as it likes.
+    #[test]
+    fn what_a_capture_lacks_does_not_undo_what_was_proven() {
+        let mut reader = FrameReader::default();
+        let mut offset = 0;
+        for i in 0..200 {
+            let frame = modbus(i, 12);
+            let lacks = i % 10 == 9;
+            if !lacks {
+                feed(&mut reader, offset, 9, &frame[..9]);
+                feed(&mut reader, offset + 9, frame.len() as u32 - 9, &frame[9..]);
+            }
+            offset += frame.len() as u64;
+        }
+        feed(&mut reader, offset + 9, 9, &[9; 9]);
+        let framing = reader.framing().expect("fits");
+        assert_eq!((framing.protocol, framing.frames), ("modbus_tcp", 9));
+    }
+
+    #[test]
+    fn lines_are_messages_where_they_gather_and_nowhere_else() {
+        let told = |lines: &dyn Fn(usize) -> usize, begin: &str| {
+            let mut reader = FrameReader::default();
+            let mut offset = 0;
+            for i in 0..40 {
+                let line = |n: usize| format!("{begin} {}\n", i * 31 + n);
+                let text: String = (0..lines(i)).map(line).collect();
+                feed(&mut reader, offset, text.len() as u32, text.as_bytes());
+                offset += text.len() as u64;
+            }
+            reader.framing().map(|framing| (framing.protocol, framing.frames))
+        };
+        let gathered = |i: usize| if i == 0 { 1 } else { 1 + i % 5 };
+        let lines = (0..40).map(gathered).sum::<usize>() as u64;
+        assert_eq!(told(&gathered, "tick"), Some((LINES, lines)));
+        // One each; three each; several at once from the beginning; and no text.
+        assert_eq!(told(&|_| 1, "tick"), None);
+        assert_eq!(told(&|i| if i == 0 { 1 } else { 3 }, "tick"), None);
+        assert_eq!(told(&|i| 2 + i % 5, "tick"), None);
+        assert_eq!(told(&gathered, "\u{1}"), None);
+    }
+
     #[test]
     fn a_payload_that_was_not_captured_is_jumped_over_but_a_header_is_not() {
         let tls = |n: u16| {
