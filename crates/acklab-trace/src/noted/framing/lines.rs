@@ -4,8 +4,6 @@
 //! gathered. Where all have the same few lines, or the first has several, a message may be more than a line (HTTP, SMTP),
 //! and lines are no framing.
 
-use super::Piece;
-
 /// Name of the framing.
 pub(crate) const LINES: &str = "lines";
 
@@ -22,18 +20,18 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// New in-order data.
-    pub(super) fn on_data(&mut self, piece: Piece<'_>) {
+    /// New in-order data: `len` bytes on the wire, of which `payload` were captured.
+    pub(super) fn on_data(&mut self, len: u32, payload: &[u8]) {
         if self.out {
             return;
         }
         let text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x80..);
-        let whole = piece.payload.len() == piece.len as usize;
-        let lines = piece.payload.split(|byte| *byte == b'\n').count() as u64 - 1;
-        self.out = !whole || !piece.payload.iter().all(text) || (self.segments == 0 && lines > 1);
+        let whole = payload.len() == len as usize;
+        let lines = payload.split(|byte| *byte == b'\n').count() as u64 - 1;
+        self.out = !whole || !payload.iter().all(text) || (self.segments == 0 && lines > 1);
         self.complete += lines;
         self.segments += 1;
-        self.aligned += u64::from(piece.payload.ends_with(b"\n"));
+        self.aligned += u64::from(payload.ends_with(b"\n"));
         self.numbers |= 1 << lines.min(63);
     }
 

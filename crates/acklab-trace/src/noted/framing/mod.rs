@@ -106,7 +106,7 @@ impl FrameReader {
             track.on_data(piece, leads.then_some(&mut self.found));
         }
         self.tracks.retain(|t| t.alive || t.restarts < RESTARTS_MAX);
-        self.lines.on_data(piece);
+        self.lines.on_data(piece.len, piece.payload);
         self.lead().map_or(self.lines.complete, |t| t.frames)
     }
 
