@@ -89,7 +89,7 @@ impl Cause {
             CauseKind::Refused => format!("{host} refused connections"),
             CauseKind::NoAnswer => format!("{host} did not answer"),
             CauseKind::PathMtu => format!("the path to {host} does not carry full packets"),
-            CauseKind::Unreachable => format!("packets to {host} did not come there"),
+            CauseKind::Unreachable => format!("packets to {host} did not arrive"),
         }
     }
 
