@@ -3,7 +3,7 @@
 //! The capture that is written begins each packet at IP and has no options, so that MAC addresses, VLANs, comments, names
 //! of interfaces and hosts, and what pads a frame are not in it. What is not TCP, and what cannot be dissected, is left out
 //! and counted. `packet` writes a packet, `addresses` maps addresses; of a payload whose messages are framed, types and
-//! lengths are left (`noted::framing`).
+//! lengths are left, of lines of text where they end (`noted::framing`).
 //!
 //! Times stay what they are. Whoever knows the traffic can still recognise it by its pattern of sizes and times.
 

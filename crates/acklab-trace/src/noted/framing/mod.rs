@@ -344,6 +344,7 @@ mod tests {
         assert_eq!(told(&|i| if i == 0 { 1 } else { 3 }, "tick"), None);
         assert_eq!(told(&|i| 2 + i % 5, "tick"), None);
         assert_eq!(told(&gathered, "\u{1}"), None);
+        assert_eq!(bare_lines(b"user 7\r\n\xc3\xa4\n"), b"xxxxxxx\nxx\n");
     }
 
     #[test]
